@@ -22,7 +22,8 @@ export type AgentId = Id<'AGENT'>;
 export type TokenId = Id<'TOKEN'>;
 
 export function newId<K extends ObjectKind>(kind: K): Id<K> {
-  return typeid(ID_PREFIXES[kind]).toString() as Id<K>; // just made from the prefix of that kind
+  const text: string = typeid(ID_PREFIXES[kind]).toString();
+  return text as Id<K>; // just made from the prefix of that kind
 }
 
 /** The id, or undefined if the text is not one of that kind. Never throws. */
