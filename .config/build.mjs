@@ -1,8 +1,9 @@
 /**
  * Builds dist/ from src/. Used by start.mjs when sources changed, and by hand:
  *
- *   node .config/build.mjs              generated code, bundles and the client's declarations
- *   node .config/build.mjs --generate   generated code only
+ *   node .config/build.mjs                     generated code, bundles and the client's declarations
+ *   node .config/build.mjs --no-declarations   what a start needs
+ *   node .config/build.mjs --generate          generated code only
  *
  * Layout: every bundle and every shared chunk of a file in src/ lies directly in dist/, except entries of
  * subfolders (dist/cli/x.js). So a path relative to `import.meta.url` is right before and after bundling
@@ -10,19 +11,27 @@
  * file must be given the path it needs.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { delimiter, dirname, join, relative } from 'node:path';
+import { delimiter, dirname, join, relative, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { BUILD_INPUTS, fingerprint } from './fingerprint.mjs';
+import { BUILD_INPUTS, BUILD_STAMP, buildIsCurrent, fingerprint } from './fingerprint.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const require = createRequire(import.meta.url);
 
 const LOCK_WAIT_MS = 120_000;
+
+/** Paths below the root with `/` between names, sorted; none if the folder is missing. */
+function filesUnder(folder) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { recursive: true })
+    .map((name) => `${folder}/${name.replaceAll(sep, '/')}`)
+    .sort();
+}
 
 /** Runs a package's own command without npx, whose start costs as much as the command. */
 async function run(packageName, command, args) {
@@ -77,12 +86,13 @@ async function generateDatabaseClient() {
 }
 
 async function generateClientDocuments() {
-  const documents = globSync('src/client/**/*.graphql', { cwd: root });
-  if (existsSync(join(root, 'src/client/documents.ts'))) documents.push('src/client/documents.ts');
+  const documents = filesUnder('src/client').filter(
+    (file) => file.endsWith('.graphql') || file === 'src/client/documents.ts',
+  );
   if (documents.length === 0) return;
   await unlessCurrent(
     'src/client/generated',
-    ['schema.graphql', 'package-lock.json', '.config/codegen.ts', '.config/build.mjs', ...documents.sort()],
+    ['schema.graphql', 'package-lock.json', '.config/codegen.ts', '.config/build.mjs', ...documents],
     () => run('@graphql-codegen/cli', 'graphql-codegen', ['--config', '.config/codegen.ts']),
   );
 }
@@ -97,19 +107,17 @@ async function generateUnlocked() {
   const results = await Promise.allSettled([generateDatabaseClient(), generateClientDocuments()]);
   const failures = results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason);
   if (failures.length === 1) throw failures[0];
-  if (failures.length > 1)
+  if (failures.length > 1) {
     throw new AggregateError(failures, failures.map(({ message }) => message).join('\n'));
+  }
 }
 
 async function bundle() {
   const esbuild = await import('esbuild');
-  const entryPoints = [
-    'src/main.ts',
-    'src/client/index.ts',
-    ...globSync('src/{cli,demo}/*.ts', { cwd: root }),
-  ]
-    .filter((file) => existsSync(join(root, file)))
-    .sort();
+  const entryPoints = filesUnder('src').filter((file) =>
+    /^src\/(main|client\/index|cli\/[^/]+|demo\/[^/]+)\.ts$/.test(file),
+  );
+  if (entryPoints.length === 0) return;
   const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints,
@@ -158,9 +166,9 @@ async function withLock(work) {
       if (error.code !== 'EEXIST') throw error;
     }
     if (!holderLives(lock)) rmSync(lock, { force: true });
-    else if (Date.now() > deadline)
+    else if (Date.now() > deadline) {
       throw new Error(`Another build holds ${relative(root, lock)}: end it or delete the file.`);
-    else await sleep(100);
+    } else await sleep(100);
   }
   try {
     return await work();
@@ -174,6 +182,8 @@ function holderLives(lock) {
     const pid = Number(readFileSync(lock, 'utf8'));
     // Between creation and write the file is empty; process.kill(0, …) would ask about our own group.
     if (pid === 0) return true;
+    // Left by a process that was ended; in a container the next one often gets the same id.
+    if (pid === process.pid) return false;
     process.kill(pid, 0);
     return true;
   } catch (error) {
@@ -182,24 +192,15 @@ function holderLives(lock) {
   }
 }
 
-export function isCurrent() {
-  try {
-    return readFileSync(join(dist, '.build-stamp'), 'utf8') === fingerprint(root, BUILD_INPUTS);
-  } catch (error) {
-    if (error.code === 'ENOENT') return false;
-    throw error;
-  }
-}
-
 /** Makes dist/ current. Sources that change meanwhile are built by the next call. */
 export async function build() {
   await withLock(async () => {
-    if (isCurrent()) return;
+    if (buildIsCurrent(root)) return;
     const stamp = fingerprint(root, BUILD_INPUTS);
-    rmSync(join(dist, '.build-stamp'), { force: true });
+    rmSync(join(root, BUILD_STAMP), { force: true });
     await generateUnlocked();
     await bundle();
-    writeFileSync(join(dist, '.build-stamp'), stamp);
+    writeFileSync(join(root, BUILD_STAMP), stamp);
   });
 }
 
@@ -208,7 +209,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
     if (process.argv.includes('--generate')) await generate();
     else {
       await build();
-      await declarations();
+      if (!process.argv.includes('--no-declarations')) await declarations();
     }
   } catch (error) {
     process.stderr.write(`${error.message}\n`);

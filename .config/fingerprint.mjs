@@ -17,8 +17,9 @@ export function fingerprint(root, paths, skip = ['generated']) {
     } catch (error) {
       if (error.code === 'ENOENT') return;
       if (error.code !== 'EISDIR') throw error;
-      for (const name of readdirSync(join(root, path)).sort())
+      for (const name of readdirSync(join(root, path)).sort()) {
         if (!skip.includes(name)) visit(`${path}/${name}`);
+      }
       return;
     }
     // The length keeps two neighbouring files from being read as one.
@@ -40,3 +41,14 @@ export const BUILD_INPUTS = [
   '.config/build.mjs',
   '.config/codegen.ts',
 ];
+
+export const BUILD_STAMP = 'dist/.build-stamp';
+
+export function buildIsCurrent(root) {
+  try {
+    return readFileSync(join(root, BUILD_STAMP), 'utf8') === fingerprint(root, BUILD_INPUTS);
+  } catch (error) {
+    if (error.code === 'ENOENT') return false;
+    throw error;
+  }
+}

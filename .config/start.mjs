@@ -5,27 +5,17 @@
  * The command runs in this process: a signal reaches it directly and its exit code is ours. Where src/ was
  * not shipped (a container image), dist/ is taken as it is.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { BUILD_INPUTS, fingerprint } from './fingerprint.mjs';
+import { buildIsCurrent } from './fingerprint.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [first, ...others] = process.argv.slice(2);
 const named = first !== undefined && !first.startsWith('-');
 const command = named ? first : 'serve';
 const argv = named ? others : process.argv.slice(2);
-
-function buildIsCurrent() {
-  if (!existsSync(join(root, 'src'))) return true;
-  try {
-    return readFileSync(join(root, 'dist/.build-stamp'), 'utf8') === fingerprint(root, BUILD_INPUTS);
-  } catch (error) {
-    if (error.code === 'ENOENT') return false;
-    throw error;
-  }
-}
 
 /** Null if no file of that name was built. */
 function entryOf(name) {
@@ -42,7 +32,7 @@ function commands() {
 }
 
 async function start() {
-  if (!buildIsCurrent()) {
+  if (existsSync(join(root, 'src')) && !buildIsCurrent(root)) {
     const started = performance.now();
     process.stderr.write('Building from source, once for each change of it …\n');
     const { build } = await import('./build.mjs');
