@@ -55,6 +55,7 @@ async function start() {
   // As if Node had been called with the command's own file.
   process.argv = [process.argv[0], entry, ...argv];
   const { main } = await import(pathToFileURL(entry).href);
+  if (typeof main !== 'function') throw new TypeError(`${entry} does not export \`main(argv)\`.`);
   await main(argv);
 }
 
