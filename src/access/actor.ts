@@ -21,3 +21,42 @@ export interface Actor {
    */
   readonly classKey: string;
 }
+
+/** What decides over an actor's rights; everything else about it is for people. */
+export interface Rights {
+  readonly roles: readonly Role[];
+  readonly namespaces: 'all' | readonly string[];
+  readonly agentName: string | null;
+}
+
+export function classKey(rights: Rights): string {
+  const { roles, namespaces, agentName } = rights;
+  return JSON.stringify([sorted(roles), namespaces === 'all' ? namespaces : sorted(namespaces), agentName]);
+}
+
+/** Everyone on a loopback server without tokens. */
+export function localActor(): Actor {
+  return unbound('local', 'local', ['ADMIN']);
+}
+
+/** The server itself. Holds no role: it acts by `systemGrant`, never by `authorise`. */
+export function systemActor(part: string): Actor {
+  return unbound(`system:${part}`, `system:${part}`, []);
+}
+
+function unbound(id: string, name: string, roles: readonly Role[]): Actor {
+  return {
+    id,
+    name,
+    roles: new Set(roles),
+    namespaces: 'all',
+    agentName: null,
+    tokenId: null,
+    expiresAt: null,
+    classKey: classKey({ roles, namespaces: 'all', agentName: null }),
+  };
+}
+
+function sorted(texts: readonly string[]): string[] {
+  return [...new Set(texts)].sort();
+}

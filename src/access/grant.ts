@@ -13,6 +13,11 @@ export interface Grant<A extends Action = Action> {
   readonly actor: Actor;
   /** What reads may return and writes may touch. */
   readonly namespaces: 'all' | ReadonlySet<string>;
+  /**
+   * For actions on agents: null allows every agent; otherwise the one agent's name, or a prefix that ends in `*`, that
+   * the caller may speak for.
+   */
+  readonly agentName: string | null;
   /** W3C trace id of the request, or null. Stands in change rows. */
   readonly traceId: string | null;
 }
