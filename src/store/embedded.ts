@@ -13,7 +13,7 @@ import { StartError } from '../kernel/start-error.js';
 import { findBinaryPackage, prepareBinaries } from './embedded/binaries.js';
 import { checkCluster, createCluster, writeConfiguration, type Cluster, type Listening } from './embedded/cluster.js';
 import { claimDataFolder } from './embedded/data-folder.js';
-import { answers, endpointOf, freePort, removeShortcut, socketsWorkFor, type Connection, type Endpoint } from './embedded/endpoint.js';
+import { answers, connectionTo, freePort, removeShortcuts, socketsWorkFor, type Connection } from './embedded/endpoint.js';
 import { joinMembers, type Membership } from './embedded/members.js';
 import { findRunning, portOf, startPostmaster, stopPostmaster, type Postmaster } from './embedded/postmaster.js';
 import { alive } from './embedded/process-identity.js';
@@ -47,7 +47,7 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>;
 }
 
-type Running = { readonly postmaster: Postmaster; readonly endpoint: Endpoint; readonly adopted: boolean };
+type Running = { readonly postmaster: Postmaster; readonly connection: Connection; readonly adopted: boolean };
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log } = options;
@@ -61,7 +61,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       const binaries = prepareBinaries(findBinaryPackage(), runAs, join(dataDir, 'postgres-libraries'));
       const found: Cluster = { folder, binaries, runAs, logFile: join(dataDir, 'postgres.log'), passwordFile: join(dataDir, 'postgres-password') };
       const first = await adoptOrStart(found, options);
-      const server = await ensureDatabase(first.endpoint.connection);
+      const server = await ensureDatabase(first.connection);
       members.setUsing(true);
       return { cluster: found, running: first, version: server };
     });
@@ -77,7 +77,7 @@ async function adoptOrStart(cluster: Cluster, options: EmbeddedOptions): Promise
   const { exists } = checkCluster(cluster);
   if (exists) {
     const postmaster = await findRunning(cluster);
-    if (postmaster !== undefined) return { postmaster, endpoint: endpointOf(cluster, listeningNow(cluster), DATABASE), adopted: true };
+    if (postmaster !== undefined) return { postmaster, connection: connectionTo(cluster, listeningNow(cluster), DATABASE), adopted: true };
     await refuseInvisibleServer(cluster);
   } else {
     options.log.info({ folder: cluster.folder }, 'Making the embedded database');
@@ -87,7 +87,7 @@ async function adoptOrStart(cluster: Cluster, options: EmbeddedOptions): Promise
   writeConfiguration(cluster, listening, options.settings ?? {});
   rememberListening(cluster, listening);
   const postmaster = await startPostmaster(cluster, options.log);
-  return { postmaster, endpoint: endpointOf(cluster, listening, DATABASE), adopted: false };
+  return { postmaster, connection: connectionTo(cluster, listening, DATABASE), adopted: false };
 }
 
 const listeningFile = (cluster: Cluster): string => `${cluster.folder}-port`;
@@ -115,7 +115,7 @@ async function chooseListening(cluster: Cluster, options: EmbeddedOptions): Prom
  */
 async function refuseInvisibleServer(cluster: Cluster): Promise<void> {
   if (process.platform === 'win32') return;
-  const { connection } = endpointOf(cluster, { over: 'socket' }, DATABASE);
+  const connection = connectionTo(cluster, { over: 'socket' }, DATABASE);
   if (!(await answers(connection))) return;
   throw new StartError(
     `A PostgreSQL that this process cannot see runs on ${cluster.folder}, probably in another container. Give every replica one DATABASE_URL, or each its own data folder.`,
@@ -174,13 +174,13 @@ function supervise(cluster: Cluster, options: EmbeddedOptions, members: Membersh
       // Ask again: it may have been restarted by a process that has left since.
       const now = await findRunning(cluster);
       if (now !== undefined) await stopPostmaster(cluster, now);
-      removeShortcut(running.endpoint);
+      removeShortcuts(cluster);
     });
     members.leave();
   };
 
   return {
-    connection: first.endpoint.connection,
+    connection: first.connection,
     adopted: first.adopted,
     version,
     get pid() {

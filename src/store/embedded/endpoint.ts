@@ -3,10 +3,11 @@
  * characters by the system, so a longer one is reached through a short link in a folder of our own.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { StartError } from '../../kernel/start-error.js';
 import { OWNER, SOCKET_PORT, type Cluster, type Listening } from './cluster.js';
 
 /** The smallest limit of the supported systems is 104 bytes, with the closing zero. */
@@ -22,37 +23,47 @@ export type Connection = {
   readonly database: string;
 };
 
-export type Endpoint = { readonly connection: Connection; readonly shortcut: string | undefined };
-
 const socketIn = (folder: string): string => join(folder, `.s.PGSQL.${SOCKET_PORT}`);
 
-export function endpointOf(cluster: Cluster, listening: Listening, database: string): Endpoint {
+export function connectionTo(cluster: Cluster, listening: Listening, database: string): Connection {
   if (listening.over === 'tcp') {
     const password = readFileSync(cluster.passwordFile, 'utf8').trim();
-    return { connection: { host: '127.0.0.1', port: listening.port, user: OWNER, password, database }, shortcut: undefined };
+    return { host: '127.0.0.1', port: listening.port, user: OWNER, password, database };
   }
   const short = Buffer.byteLength(socketIn(cluster.folder)) <= SOCKET_PATH_MAX_BYTES;
-  const shortcut = short ? undefined : makeShortcut(cluster.folder);
-  return { connection: { host: shortcut ?? cluster.folder, port: SOCKET_PORT, user: OWNER, database }, shortcut };
+  return { host: short ? cluster.folder : makeShortcut(cluster.folder), port: SOCKET_PORT, user: OWNER, database };
 }
 
-/** Every process that shares the folder makes the same link, and any of them may make it again. */
+/** Every process that shares the folder finds the same names, and any of them may make the link again. */
+function shortcutFolders(folder: string): string[] {
+  const name = `slipway-${process.getuid?.() ?? 0}-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`;
+  return [...new Set([tmpdir(), '/tmp'])].map((place) => join(place, name));
+}
+
 function makeShortcut(folder: string): string {
-  const uid = process.getuid?.() ?? 0;
-  const name = `slipway-${uid}-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`;
-  for (const place of new Set([tmpdir(), '/tmp'])) {
-    const parent = join(place, name);
+  for (const parent of shortcutFolders(folder)) {
     const link = join(parent, 'pg');
     if (Buffer.byteLength(socketIn(link)) > SOCKET_PATH_MAX_BYTES) continue;
     mkdirSync(parent, { recursive: true, mode: 0o700 });
-    const stats = lstatSync(parent);
-    if (!stats.isDirectory() || stats.uid !== uid || (stats.mode & 0o022) !== 0) continue;
+    if (!isOurs(parent)) continue;
     pointTo(link, folder);
     return link;
   }
-  const link = join(mkdtempSync('/tmp/slipway-'), 'pg');
-  pointTo(link, folder);
-  return link;
+  throw new StartError(
+    `The path of ${folder} is too long for a socket, and no short link to it can be made in ${tmpdir()}. Set SLIPWAY_DATA_DIR to a shorter path.`,
+  );
+}
+
+/** Anyone can make a folder of that name in a shared place: connections must not be led elsewhere. */
+function isOurs(folder: string): boolean {
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  return stats !== undefined && stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
+}
+
+export function removeShortcuts(cluster: Cluster): void {
+  for (const parent of shortcutFolders(cluster.folder)) {
+    if (isOurs(parent)) rmSync(parent, { recursive: true, force: true });
+  }
 }
 
 function pointTo(link: string, folder: string): void {
@@ -67,15 +78,10 @@ function pointTo(link: string, folder: string): void {
   renameSync(fresh, link);
 }
 
-export function removeShortcut(endpoint: Endpoint): void {
-  if (endpoint.shortcut !== undefined) rmSync(join(endpoint.shortcut, '..'), { recursive: true, force: true });
-}
-
 /** Whether the file system of the data folder carries sockets: a folder shared from another system often does not. */
 export async function socketsWorkFor(cluster: Cluster): Promise<boolean> {
   if (process.platform === 'win32') return false;
-  const { connection } = endpointOf(cluster, { over: 'socket' }, '');
-  const probe = join(connection.host, '.probe');
+  const probe = join(connectionTo(cluster, { over: 'socket' }, '').host, '.probe');
   rmSync(probe, { force: true });
   const server = createServer();
   const works = await new Promise<boolean>((resolve) => {
