@@ -15,12 +15,14 @@ import { checkCluster, createCluster, writeConfiguration, type Cluster, type Lis
 import { claimDataFolder } from './embedded/data-folder.js';
 import { answers, connectionTo, freePort, removeShortcuts, socketsWorkFor, type Connection } from './embedded/endpoint.js';
 import { joinMembers, type Membership } from './embedded/members.js';
-import { findRunning, portOf, startPostmaster, stopPostmaster, type Postmaster } from './embedded/postmaster.js';
+import { diesWithin, findRunning, portOf, startPostmaster, stopPostmaster, type Postmaster } from './embedded/postmaster.js';
 import { alive } from './embedded/process-identity.js';
 import { chooseRunAs } from './embedded/run-as.js';
 
 const DATABASE = 'slipway';
 const WATCH_MILLISECONDS = 1_000;
+const BRING_UP_ATTEMPTS = 3;
+const DEATH_WAIT_MILLISECONDS = 2_000;
 
 export type { Connection } from './embedded/endpoint.js';
 
@@ -60,16 +62,27 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       const runAs = chooseRunAs(folder);
       const binaries = prepareBinaries(findBinaryPackage(), runAs, join(dataDir, 'postgres-libraries'));
       const found: Cluster = { folder, binaries, runAs, logFile: join(dataDir, 'postgres.log'), passwordFile: join(dataDir, 'postgres-password') };
-      const first = await adoptOrStart(found, options);
-      const server = await ensureDatabase(first.connection);
+      const ready = await bringUp(found, options);
       members.setUsing(true);
-      return { cluster: found, running: first, version: server };
+      return { cluster: found, ...ready };
     });
     log.info({ folder, pid: running.postmaster.pid, version, adopted: running.adopted }, 'Embedded PostgreSQL is ready');
     return supervise(cluster, options, members, running, version);
   } catch (error) {
     members.leave();
     throw error;
+  }
+}
+
+/** A PostgreSQL that was just killed still looks alive for a moment, and breaks the connection: look again then. */
+async function bringUp(cluster: Cluster, options: EmbeddedOptions): Promise<{ running: Running; version: string }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const running = await adoptOrStart(cluster, options);
+    try {
+      return { running, version: await ensureDatabase(running.connection) };
+    } catch (error) {
+      if (attempt === BRING_UP_ATTEMPTS || !(await diesWithin(running.postmaster, DEATH_WAIT_MILLISECONDS))) throw error;
+    }
   }
 }
 
@@ -151,7 +164,7 @@ function supervise(cluster: Cluster, options: EmbeddedOptions, members: Membersh
     log.error({ folder: cluster.folder, pid: running.postmaster.pid }, 'The embedded PostgreSQL died: starting it again');
     try {
       await members.locked(async () => {
-        if (stopped === undefined) running = await adoptOrStart(cluster, options);
+        if (stopped === undefined) ({ running } = await bringUp(cluster, options));
       });
       log.info({ pid: running.postmaster.pid }, 'The embedded PostgreSQL runs again');
     } catch (error) {

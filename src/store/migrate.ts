@@ -77,7 +77,7 @@ async function migrateSession(client: pg.ClientBase, migrations: readonly Migrat
     }
     return { applied: pending.map(({ name }) => name) };
   } finally {
-    await client.query('select pg_advisory_unlock($1)', [PRISMA_LOCK]);
+    await evenIfBroken(client.query('select pg_advisory_unlock($1)', [PRISMA_LOCK]));
   }
 }
 
@@ -182,7 +182,7 @@ async function apply(client: pg.ClientBase, migration: Migration): Promise<void>
     );
     await client.query('commit');
   } catch (cause) {
-    await client.query('rollback');
+    await evenIfBroken(client.query('rollback'));
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(`The migration ${migration.name} failed and was rolled back: ${reason}.`, { cause });
   }
@@ -191,4 +191,9 @@ async function apply(client: pg.ClientBase, migration: Migration): Promise<void>
 async function transactionId(client: pg.ClientBase): Promise<string | undefined> {
   const { rows } = await client.query<{ id: string }>('select pg_current_xact_id()::text as id');
   return rows[0]?.id;
+}
+
+/** A broken session has rolled back and unlocked by breaking, and its own error must stay the one that is told. */
+async function evenIfBroken(query: Promise<unknown>): Promise<void> {
+  await query.catch(() => undefined);
 }

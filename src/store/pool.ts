@@ -55,7 +55,7 @@ function sessionOptions(role: string | undefined): string {
     'timezone=UTC',
     `statement_timeout=${STATEMENT_TIMEOUT_MILLISECONDS}`,
     `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MILLISECONDS}`,
-    ...(role === undefined ? [] : [`role=${role}`]),
+    ...(role === undefined ? [] : [`role=${role.replaceAll(/[\\\s]/g, '\\$&')}`]),
   ];
   return settings.map((setting) => `-c ${setting}`).join(' ');
 }

@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../kernel/log.js';
 import { StartError } from '../../kernel/start-error.js';
-import { cannotRun, dataFolderArgument, oneLine, spawnOptions, type Cluster } from './cluster.js';
+import { cannotRun, dataFolderArgument, oneLine, SOCKET_PORT, spawnOptions, type Cluster } from './cluster.js';
 import { alive, identify, worksIn, type ProcessIdentity } from './process-identity.js';
 
 const POLL_MILLISECONDS = 10;
@@ -44,14 +44,15 @@ export const portOf = (cluster: Cluster): number | undefined => readPidFile(clus
 
 /**
  * The PostgreSQL that runs on this cluster, once it accepts connections. A pid file that names a process of somebody
- * else is removed, because PostgreSQL would take that process for itself and refuse to start.
+ * else, or none, is removed, because PostgreSQL would take that process for itself and refuse to start.
  */
 export async function findRunning(cluster: Cluster): Promise<Postmaster | undefined> {
   const file = readPidFile(cluster);
   if (file === undefined) return undefined;
   const identity = identify(file.pid);
-  if (identity === undefined) return undefined;
-  if (!isPostmasterOf(cluster, file.pid)) {
+  // A dead process that nobody has reaped counts as running for PostgreSQL. The memory that its children may still hold
+  // is found by PostgreSQL without this file.
+  if (identity === undefined || !isPostmasterOf(cluster, file.pid)) {
     rmSync(pidFilePath(cluster), { force: true });
     return undefined;
   }
@@ -105,6 +106,8 @@ export async function startPostmaster(cluster: Cluster, log: Log): Promise<Postm
 type StartOutcome = { readonly started: true; readonly postmaster: Postmaster } | { readonly started: false; readonly said: string };
 
 async function tryStart(cluster: Cluster): Promise<StartOutcome> {
+  // The socket is in the data folder, and the caller found that nothing runs there; PostgreSQL goes by the pid alone.
+  rmSync(join(cluster.folder, `.s.PGSQL.${SOCKET_PORT}.lock`), { force: true });
   const logSize = rotateLog(cluster.logFile);
   const output = openSync(cluster.logFile, 'a', 0o600);
   // Detached: a Ctrl-C reaches the whole process group, and PostgreSQL must outlive our drain.
@@ -168,6 +171,11 @@ function signal(cluster: Cluster, postmaster: Postmaster, mode: 'fast' | 'immedi
     // It ended between the two lines. `kill` throws system errors only.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
+}
+
+export async function diesWithin(postmaster: Postmaster, milliseconds: number): Promise<boolean> {
+  await until(milliseconds, () => !alive(postmaster.identity));
+  return !alive(postmaster.identity);
 }
 
 async function until(milliseconds: number, condition: () => boolean): Promise<void> {
