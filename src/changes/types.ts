@@ -24,6 +24,8 @@ export interface ChangeOf<K extends ObjectKind> {
   readonly from: string | null;
   readonly to: string | null;
   readonly reason: string | null;
+  /** What the writer said beside the reason, for people. */
+  readonly message: string | null;
   readonly actor: string;
   readonly traceId: string | null;
   /** The object at this version; for DELETE its last state. */
