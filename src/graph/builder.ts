@@ -57,7 +57,9 @@ export function createBuilder(deps: { readonly database: Pick<Database, 'prisma'
         description: 'An object with an id that no other object has, of whatever kind.',
         resolveType: (value) => TYPE_OF_KIND[kindOfId((value as { id: string }).id) ?? 'DEPLOYMENT'], // every Node is a row with a TypeID
       },
-      idFieldOptions: { description: 'A TypeID such as `dep_01h455vb4pex5vsknk084sn02q`: its prefix tells the kind.' },
+      idFieldOptions: {
+        description: 'A TypeID such as `dep_01h455vb4pex5vsknk084sn02q`: its prefix tells the kind.',
+      },
     },
     errors: {
       directResult: true,
@@ -68,11 +70,16 @@ export function createBuilder(deps: { readonly database: Pick<Database, 'prisma'
     complexity: {
       // The pipeline measures before it executes (`cost.ts`); a check per field would come too late for streams.
       disabled: true,
-      fieldComplexity: (_args, _context, field) => ({ field: isLeafType(getNamedType(field.type)) ? 0 : 1, multiplier: 1 }),
+      fieldComplexity: (_args, _context, field) => ({
+        field: isLeafType(getNamedType(field.type)) ? 0 : 1,
+        multiplier: 1,
+      }),
     },
   });
   addScalars(builder);
-  builder.queryType({ description: 'Reads. Every list is a connection, and shows only what the caller may see.' });
+  builder.queryType({
+    description: 'Reads. Every list is a connection, and shows only what the caller may see.',
+  });
   builder.mutationType({ description: 'Writes. Each answers with its payload or with a named failure.' });
   builder.subscriptionType({ description: 'Live streams. Each event carries a cursor to resume after.' });
   return builder;

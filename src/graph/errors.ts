@@ -17,6 +17,7 @@ export const ERROR_CODES = [
   'CURSOR_EXPIRED',
   'CURSOR_INVALID',
   'SLOW_CONSUMER',
+  'SNAPSHOT_TOO_LARGE',
   'RATE_LIMITED',
   'TOO_COMPLEX',
   'UNAVAILABLE',
@@ -35,6 +36,7 @@ const EXTENSIONS: Readonly<Record<ErrorCode, readonly string[]>> = {
   CURSOR_EXPIRED: ['cursor'],
   CURSOR_INVALID: [],
   SLOW_CONSUMER: ['cursor'],
+  SNAPSHOT_TOO_LARGE: [],
   RATE_LIMITED: ['retryAfterSeconds'],
   TOO_COMPLEX: ['cost'],
   UNAVAILABLE: ['retryAfterSeconds', 'cursor'],
@@ -45,7 +47,11 @@ const INTERNAL_MESSAGE = 'Something went wrong on our side. The request id finds
 const UNAVAILABLE_MESSAGE = 'The server cannot do this at the moment. Try again shortly.';
 
 /** An operation error that is meant to be read by the caller. */
-export function operationError(code: ErrorCode, message: string, extensions: Record<string, unknown> = {}): GraphQLError {
+export function operationError(
+  code: ErrorCode,
+  message: string,
+  extensions: Record<string, unknown> = {},
+): GraphQLError {
   return new GraphQLError(message, { extensions: { ...extensions, code } });
 }
 
@@ -57,7 +63,11 @@ export interface MaskedError {
 }
 
 /** `phase` is where a GraphQLError without a code came from; graphql-js itself gives none. */
-export function maskError(error: unknown, requestId: string, phase: 'parse' | 'validate' | 'execute'): MaskedError {
+export function maskError(
+  error: unknown,
+  requestId: string,
+  phase: 'parse' | 'validate' | 'execute',
+): MaskedError {
   const graphql = error instanceof GraphQLError ? error : undefined;
   const place = {
     ...(graphql?.locations ? { locations: graphql.locations } : {}),
@@ -115,7 +125,7 @@ function isOwnErrorClass(error: Error): boolean {
 }
 
 function isCode(code: unknown): code is ErrorCode {
-  return typeof code === 'string' && (ERROR_CODES as readonly string[]).includes(code);
+  return typeof code === 'string' && ERROR_CODES.some((known) => known === code);
 }
 
 function allowed(error: PublicError): Record<string, unknown> {
@@ -127,9 +137,14 @@ function allowed(error: PublicError): Record<string, unknown> {
  * Connection and pool failures: socket errors of Node, class 08 and 57P of PostgreSQL, 53300 (too many connections),
  * and Prisma's codes for the same. Looked for along the chain of causes.
  */
-const AWAY = /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ENOTFOUND|ETIMEDOUT|08...|57P0.|53300|P1001|P1002|P1008|P1017|P2024|P2028)$/;
+const AWAY =
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ENOTFOUND|ETIMEDOUT|08...|57P0.|53300|P1001|P1002|P1008|P1017|P2024|P2028)$/;
 function isDatabaseAway(error: unknown): boolean {
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+  for (
+    let cause: unknown = error, depth = 0;
+    cause instanceof Error && depth < 8;
+    cause = cause.cause, depth++
+  ) {
     const { code } = cause as { code?: unknown }; // drivers put their code here, under no common type
     if (typeof code === 'string' && AWAY.test(code)) return true;
     if (/timeout exceeded when trying to connect|Connection terminated/.test(cause.message)) return true;

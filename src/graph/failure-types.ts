@@ -4,7 +4,7 @@ import {
   AgentVersionConflictError,
   AlreadyExistsError,
   DeploymentVersionConflictError,
-  FailureError,
+  type FailureError,
   IdempotencyKeyReusedError,
   IncompatibleProtocolError,
   InvalidInputError,
@@ -13,7 +13,7 @@ import {
   RuntimeVersionConflictError,
   TerminatingError,
   TokenVersionConflictError,
-  VersionConflictError,
+  type VersionConflictError,
 } from './failures.js';
 import type { ObjectTypes } from './object-types.js';
 
@@ -26,8 +26,12 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
   const failure = builder.interfaceRef<FailureError>('Failure').implement({
     description: 'Why an operation did not happen, as data. A failure of this kind changed nothing.',
     fields: (t) => ({
-      code: t.exposeString('code', { description: 'The name of the kind of failure; does not change between releases.' }),
-      message: t.exposeString('message', { description: 'What was wrong and what would be right, written for people.' }),
+      code: t.exposeString('code', {
+        description: 'The name of the kind of failure; does not change between releases.',
+      }),
+      message: t.exposeString('message', {
+        description: 'What was wrong and what would be right, written for people.',
+      }),
     }),
   });
 
@@ -53,7 +57,11 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     interfaces: [failure],
     description: 'The input breaks a rule that the schema cannot say.',
     fields: (t) => ({
-      issues: t.field({ type: [issue], description: 'Everything that is wrong, at least one.', resolve: (error) => [...error.issues] }),
+      issues: t.field({
+        type: [issue],
+        description: 'Everything that is wrong, at least one.',
+        resolve: (error) => [...error.issues],
+      }),
     }),
   });
 
@@ -64,7 +72,11 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     fields: (t) => ({
       from: t.exposeString('from', { description: 'Where the object is.' }),
       to: t.exposeString('to', { description: 'Where it was to go.' }),
-      allowed: t.field({ type: ['String'], description: 'Where it may go this way; empty if nowhere.', resolve: (error) => [...error.allowed] }),
+      allowed: t.field({
+        type: ['String'],
+        description: 'Where it may go this way; empty if nowhere.',
+        resolve: (error) => [...error.allowed],
+      }),
     }),
   });
 
@@ -79,7 +91,10 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     interfaces: [failure],
     description: 'The name is taken.',
     fields: (t) => ({
-      existingId: t.exposeID('existingId', { nullable: true, description: 'Who has it; null if the caller may not see that object.' }),
+      existingId: t.exposeID('existingId', {
+        nullable: true,
+        description: 'Who has it; null if the caller may not see that object.',
+      }),
     }),
   });
 

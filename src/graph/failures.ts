@@ -1,4 +1,3 @@
-import { assertNever } from '../kernel/assert-never.js';
 import type { Failure, FailureKind, InputIssue, Outcome } from '../kernel/failure.js';
 import type { ObjectKind } from '../kernel/ids.js';
 
@@ -17,7 +16,13 @@ export class NotFoundError extends FailureError {
 export class InvalidInputError extends FailureError {
   readonly code = 'InvalidInput';
   readonly issues: readonly InputIssue[];
-  constructor(issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[], message?: string) {
+  constructor(
+    issues: readonly {
+      readonly message: string;
+      readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+    }[],
+    message?: string,
+  ) {
     const named = issues.map((issue) => ({
       path: (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)),
       message: issue.message,
@@ -96,36 +101,28 @@ const CONFLICTS = {
   DEPLOYMENT: DeploymentVersionConflictError,
   AGENT: AgentVersionConflictError,
   TOKEN: TokenVersionConflictError,
-} as const satisfies Partial<Record<ObjectKind, unknown>>;
-export type ConflictKind = keyof typeof CONFLICTS;
+};
+
+type FailureClass = new (...args: never[]) => FailureError;
+const CLASSES: Readonly<Record<Exclude<FailureKind, 'VersionConflict'>, FailureClass>> = {
+  NotFound: NotFoundError,
+  InvalidInput: InvalidInputError,
+  InvalidTransition: InvalidTransitionError,
+  Terminating: TerminatingError,
+  AlreadyExists: AlreadyExistsError,
+  AgentConflict: AgentConflictError,
+  IdempotencyKeyReused: IdempotencyKeyReusedError,
+  IncompatibleProtocol: IncompatibleProtocolError,
+};
 
 /** The classes of a mutation's union, from the kinds of failure that it can have. */
-export function failureClasses(kinds: readonly FailureKind[], object: ObjectKind): (new (...args: never[]) => FailureError)[] {
-  return kinds.map((kind) => {
-    switch (kind) {
-      case 'NotFound':
-        return NotFoundError;
-      case 'VersionConflict':
-        if (!(object in CONFLICTS)) throw new Error(`a ${object} has no version to conflict with`);
-        return CONFLICTS[object as ConflictKind]; // checked on the line above
-      case 'InvalidInput':
-        return InvalidInputError;
-      case 'InvalidTransition':
-        return InvalidTransitionError;
-      case 'Terminating':
-        return TerminatingError;
-      case 'AlreadyExists':
-        return AlreadyExistsError;
-      case 'AgentConflict':
-        return AgentConflictError;
-      case 'IdempotencyKeyReused':
-        return IdempotencyKeyReusedError;
-      case 'IncompatibleProtocol':
-        return IncompatibleProtocolError;
-      default:
-        return assertNever(kind, 'failure kind');
-    }
-  });
+export function failureClasses(kinds: readonly FailureKind[], object: ObjectKind): FailureClass[] {
+  return kinds.map((kind) => (kind === 'VersionConflict' ? conflictClass(object) : CLASSES[kind]));
+}
+
+function conflictClass(object: ObjectKind) {
+  if (object === 'RELEASE') throw new Error('a release has no version to conflict with');
+  return CONFLICTS[object];
 }
 
 /** The value, or its failure thrown as the member of the union that it is. */
@@ -139,8 +136,7 @@ function failureError(failure: Failure, object: ObjectKind): FailureError {
     case 'NotFound':
       return new NotFoundError(failure.message);
     case 'VersionConflict':
-      if (!(object in CONFLICTS)) throw new Error(`a ${object} has no version to conflict with`);
-      return new CONFLICTS[object as ConflictKind](failure); // checked on the line above
+      return new (conflictClass(object))(failure);
     case 'InvalidInput':
       return new InvalidInputError(failure.issues, failure.message);
     case 'InvalidTransition':
@@ -155,7 +151,5 @@ function failureError(failure: Failure, object: ObjectKind): FailureError {
       return new IdempotencyKeyReusedError(failure.message);
     case 'IncompatibleProtocol':
       return new IncompatibleProtocolError(failure);
-    default:
-      return assertNever(failure, 'failure');
   }
 }

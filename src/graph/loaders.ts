@@ -14,7 +14,9 @@ import type { Rows, VersionedTable } from '../store/rows.js';
  */
 export interface Loaders {
   byId<K extends ObjectKind>(kind: K, id: string): Promise<Rows[TableOf[K]] | null>;
-  agentLiveness(agentId: string): Promise<{ readonly lastHeartbeatAt: Date; readonly consumerLag: number } | null>;
+  agentLiveness(
+    agentId: string,
+  ): Promise<{ readonly lastHeartbeatAt: Date; readonly consumerLag: number } | null>;
   tokenUse(tokenId: string): Promise<{ readonly lastUsedAt: Date } | null>;
   /** Empties the caches; for a context that outlives one event. */
   forget(): void;
@@ -57,9 +59,12 @@ export function createLoaders(reads: PublicReads, caller: Caller): Loaders {
   const loaderOf = (kind: ObjectKind) => {
     let loader = objects.get(kind);
     if (!loader) {
-      loader = new DataLoader(async (ids) => aligned(ids, await visible(reads, caller, kind, ids), (row) => row.id), {
-        maxBatchSize: MAX_BATCH,
-      });
+      loader = new DataLoader(
+        async (ids) => aligned(ids, await visible(reads, caller, kind, ids), (row) => row.id),
+        {
+          maxBatchSize: MAX_BATCH,
+        },
+      );
       objects.set(kind, loader);
     }
     return loader;
@@ -67,7 +72,9 @@ export function createLoaders(reads: PublicReads, caller: Caller): Loaders {
   return {
     byId: <K extends ObjectKind>(kind: K, id: string) =>
       // The loader of a kind reads that kind's table.
-      (kindOfId(id) === kind ? loaderOf(kind).load(id) : Promise.resolve(null)) as Promise<Rows[TableOf[K]] | null>,
+      (kindOfId(id) === kind ? loaderOf(kind).load(id) : Promise.resolve(null)) as Promise<
+        Rows[TableOf[K]] | null
+      >,
     agentLiveness: (id) => liveness.load(id),
     tokenUse: (id) => use.load(id),
     forget() {
@@ -88,10 +95,16 @@ async function visible(
   if (!grant) return [];
   const rows: readonly Rows[VersionedTable][] = await reads.byIds(TABLE_OF[kind], ids);
   const { namespaces } = grant;
-  return namespaces === 'all' ? rows : rows.filter((row) => !('namespace' in row) || namespaces.has(row.namespace));
+  return namespaces === 'all'
+    ? rows
+    : rows.filter((row) => !('namespace' in row) || namespaces.has(row.namespace));
 }
 
-function aligned<Row>(ids: readonly string[], rows: readonly Row[], idOf: (row: Row) => string): (Row | null)[] {
+function aligned<Row>(
+  ids: readonly string[],
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+): (Row | null)[] {
   const byId = new Map(rows.map((row) => [idOf(row), row]));
   return ids.map((id) => byId.get(id) ?? null);
 }

@@ -11,7 +11,8 @@ export function addObjectTypes(builder: Builder) {
     Runtime: builder.prismaObject('Runtime', {
       select: PUBLIC_COLUMNS.Runtime,
       interfaces,
-      description: 'A registered place where deployments run: a type that says what drives it, a configuration, an environment.',
+      description:
+        'A registered place where deployments run: a type that says what drives it, a configuration, an environment.',
     }),
     Release: builder.prismaObject('Release', {
       select: PUBLIC_COLUMNS.Release,
@@ -31,7 +32,8 @@ export function addObjectTypes(builder: Builder) {
     Token: builder.prismaObject('Token', {
       select: PUBLIC_COLUMNS.Token,
       interfaces,
-      description: 'An API token: who may do what with it. What a client sends to prove it is shown once, when it is created.',
+      description:
+        'An API token: who may do what with it. What a client sends to prove it is shown once, when it is created.',
     }),
   };
 }

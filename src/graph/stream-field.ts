@@ -1,4 +1,10 @@
-import { execute, type DocumentNode, type ExecutionResult, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
+import {
+  execute,
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+} from 'graphql';
 
 import type { Context } from './context.js';
 
@@ -55,7 +61,10 @@ export interface EventExecution {
 }
 
 /** Runs a subscription's selection on one event. */
-export function executeEvent(execution: EventExecution, event: Pick<SourceEvent, 'value'>): ExecutionResult | Promise<ExecutionResult> {
+export function executeEvent(
+  execution: EventExecution,
+  event: Pick<SourceEvent, 'value'>,
+): ExecutionResult | Promise<ExecutionResult> {
   return execute({
     schema: execution.schema,
     document: execution.document,
@@ -66,7 +75,11 @@ export function executeEvent(execution: EventExecution, event: Pick<SourceEvent,
   });
 }
 
-function iterate(source: EventSource, fieldName: string, context: Context): AsyncIterableIterator<Record<string, unknown>> {
+function iterate(
+  source: EventSource,
+  fieldName: string,
+  context: Context,
+): AsyncIterableIterator<Record<string, unknown>> {
   // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
   return {
     async next() {

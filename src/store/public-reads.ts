@@ -55,7 +55,9 @@ export interface PublicReads {
   byIds<T extends VersionedTable>(table: T, ids: readonly string[]): Promise<readonly Rows[T][]>;
   first<T extends VersionedTable>(table: T, where: Wheres[T]): Promise<Rows[T] | null>;
   page<T extends VersionedTable>(table: T, request: PageRequest<T>): Promise<PageResult<Rows[T]>>;
-  agentLiveness(agentIds: readonly string[]): Promise<readonly { agentId: string; lastHeartbeatAt: Date; consumerLag: number }[]>;
+  agentLiveness(
+    agentIds: readonly string[],
+  ): Promise<readonly { agentId: string; lastHeartbeatAt: Date; consumerLag: number }[]>;
   tokenUse(tokenIds: readonly string[]): Promise<readonly { tokenId: string; lastUsedAt: Date }[]>;
 }
 
@@ -79,14 +81,20 @@ export function publicReads(database: Pick<Database, 'prisma'>): PublicReads {
   const { prisma } = database;
   return {
     byIds: (table, ids) =>
-      delegate(prisma, table).findMany({ where: { id: { in: [...ids] } }, select: PUBLIC_COLUMNS[MODELS[table]] }),
-    first: (table, where) => delegate(prisma, table).findFirst({ where, select: PUBLIC_COLUMNS[MODELS[table]] }),
+      delegate(prisma, table).findMany({
+        where: { id: { in: [...ids] } },
+        select: PUBLIC_COLUMNS[MODELS[table]],
+      }),
+    first: (table, where) =>
+      delegate(prisma, table).findFirst({ where, select: PUBLIC_COLUMNS[MODELS[table]] }),
     async page(table, request) {
       if (!request.wantSnapshot) return { ...(await readPage(prisma, table, request)), snapshot: null };
       return prisma.$transaction(
         async (tx) => {
           // The first statement fixes what the transaction sees; the later ones see exactly that.
-          const [head] = await tx.$queryRaw<{ snapshot: string }[]>`SELECT pg_current_snapshot()::text AS snapshot`;
+          const [head] = await tx.$queryRaw<
+            { snapshot: string }[]
+          >`SELECT pg_current_snapshot()::text AS snapshot`;
           if (!head) throw new Error('pg_current_snapshot() returned no row');
           return { ...(await readPage(tx, table, request)), snapshot: head.snapshot };
         },
@@ -94,9 +102,15 @@ export function publicReads(database: Pick<Database, 'prisma'>): PublicReads {
       );
     },
     agentLiveness: (agentIds) =>
-      prisma.agentLiveness.findMany({ where: { agentId: { in: [...agentIds] } }, select: PUBLIC_COLUMNS.AgentLiveness }),
+      prisma.agentLiveness.findMany({
+        where: { agentId: { in: [...agentIds] } },
+        select: PUBLIC_COLUMNS.AgentLiveness,
+      }),
     tokenUse: (tokenIds) =>
-      prisma.tokenUse.findMany({ where: { tokenId: { in: [...tokenIds] } }, select: PUBLIC_COLUMNS.TokenUse }),
+      prisma.tokenUse.findMany({
+        where: { tokenId: { in: [...tokenIds] } },
+        select: PUBLIC_COLUMNS.TokenUse,
+      }),
   };
 }
 

@@ -98,7 +98,9 @@ export const PUBLIC_COLUMNS = {
     updatedAt: true,
   },
   TokenUse: { tokenId: true, lastUsedAt: true },
-} as const satisfies { readonly [M in keyof GeneratedTypes]?: { readonly [C in keyof GeneratedTypes[M]['Shape']]?: true } };
+} as const satisfies {
+  readonly [M in keyof GeneratedTypes]?: { readonly [C in keyof GeneratedTypes[M]['Shape']]?: true };
+};
 
 /** Relations that lead from one public model to another. */
 interface PublicRelations {
@@ -115,7 +117,10 @@ export type PublicModelName = keyof typeof PUBLIC_COLUMNS;
 type Columns<M extends PublicModelName> = keyof (typeof PUBLIC_COLUMNS)[M];
 type Named<M extends PublicModelName> = Columns<M> | PublicRelations[M];
 /** An object as the graph holds it: all of its public columns, of one version. */
-export type PublicShape<M extends PublicModelName> = Pick<GeneratedTypes[M]['Shape'], Columns<M> & keyof GeneratedTypes[M]['Shape']>;
+export type PublicShape<M extends PublicModelName> = Pick<
+  GeneratedTypes[M]['Shape'],
+  Columns<M> & keyof GeneratedTypes[M]['Shape']
+>;
 type Only<T, Keys> = Pick<T, Keys & keyof T>;
 
 interface PublicRelation<R> {
@@ -144,7 +149,9 @@ export type PublicPrismaTypes = {
     RelationName: PublicRelations[M];
     ListRelations: M extends 'Runtime' ? 'deployments' : never;
     Relations: {
-      [R in PublicRelations[M]]: PublicRelation<GeneratedTypes[M]['Relations'][R & keyof GeneratedTypes[M]['Relations']]>;
+      [R in PublicRelations[M]]: PublicRelation<
+        GeneratedTypes[M]['Relations'][R & keyof GeneratedTypes[M]['Relations']]
+      >;
     };
   };
 };
@@ -156,7 +163,9 @@ export function publicDatamodel(): { datamodel: unknown } {
     .filter(([name]) => name in PUBLIC_COLUMNS)
     .map(([name, model]) => {
       const columns: Record<string, true> = PUBLIC_COLUMNS[name as PublicModelName]; // filtered on the line above
-      const fields = model.fields.filter((field) => columns[field.name] || (field.kind === 'object' && field.type in PUBLIC_COLUMNS));
+      const fields = model.fields.filter(
+        (field) => columns[field.name] || (field.kind === 'object' && field.type in PUBLIC_COLUMNS),
+      );
       return [name, { ...model, fields }] as const;
     });
   return { datamodel: { models: Object.fromEntries(models) } };
