@@ -19,3 +19,10 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** The time that ISO 8601 text names, as JSON carries it. Text that names none is a bug of the writer: it throws. */
+export function parseTime(text: string): Date {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) throw new Error('not a time in ISO 8601');
+  return time;
+}
