@@ -36,3 +36,5 @@ export interface ChangeOf<K extends ObjectKind> {
   readonly cursor: string;
 }
 export type Change = { [K in ObjectKind]: ChangeOf<K> }[ObjectKind];
+
+export type Projection = Projections[ObjectKind];

@@ -20,9 +20,8 @@ export const systemClock: Clock = {
   },
 };
 
-/** The time that ISO 8601 text names, as JSON carries it. Text that names none is a bug of the writer: it throws. */
-export function parseTime(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new Error('not a time in ISO 8601');
-  return time;
+/** A moment that somebody wrote down in ISO 8601; undefined if it is none. Reads no clock. */
+export function parseMoment(text: string): Date | undefined {
+  const milliseconds = Date.parse(text);
+  return Number.isNaN(milliseconds) ? undefined : new Date(milliseconds);
 }

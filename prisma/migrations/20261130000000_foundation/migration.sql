@@ -132,13 +132,17 @@ CREATE TABLE "agent" (
 
     CONSTRAINT "agent_pkey" PRIMARY KEY ("id")
 ) WITH (fillfactor = 80);
--- One row an agent, rewritten by every heartbeat: half-empty pages keep those rewrites off the index.
+-- One row an agent, rewritten by every heartbeat: half-empty pages keep those rewrites off the index. The health and
+-- the threshold are copies (slipway_agent_judged keeps them): a heartbeat then decides by the one row that it locks,
+-- and no snapshot of another table can make it decide by what a sweep has just changed.
 CREATE TABLE "agent_internal" (
     "agent_id" TEXT NOT NULL,
     "session" TEXT NOT NULL,
     "sequence" BIGINT NOT NULL DEFAULT 0,
     "last_heartbeat_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "consumer_lag" INTEGER NOT NULL DEFAULT 0,
+    "health" "AgentHealth" NOT NULL DEFAULT 'READY',
+    "congestion_threshold" INTEGER NOT NULL DEFAULT 100,
 
     CONSTRAINT "agent_internal_pkey" PRIMARY KEY ("agent_id")
 ) WITH (fillfactor = 50);
@@ -466,6 +470,15 @@ CREATE TRIGGER "log_update" AFTER UPDATE ON "agent" FOR EACH ROW WHEN (OLD.versi
 CREATE TRIGGER "log_insert" AFTER INSERT ON "agent" FOR EACH ROW EXECUTE FUNCTION "slipway_log_agent"();
 CREATE TRIGGER "log_delete" AFTER DELETE ON "agent" FOR EACH ROW WHEN (NOT (OLD.deleted_at IS NOT NULL)) EXECUTE FUNCTION "slipway_log_agent"();
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "agent" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
+
+-- Whoever changes what heartbeats are judged by, psql included, changes the copies with it. Writers of health lock the
+-- row of agent_internal first, then the agent's: this trigger meets a lock that they hold already.
+CREATE FUNCTION "slipway_agent_judged"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE public.agent_internal SET health = NEW.health, congestion_threshold = NEW.congestion_threshold WHERE agent_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER "judged" AFTER UPDATE ON "agent" FOR EACH ROW WHEN (OLD.health IS DISTINCT FROM NEW.health OR OLD.congestion_threshold IS DISTINCT FROM NEW.congestion_threshold) EXECUTE FUNCTION "slipway_agent_judged"();
 
 CREATE FUNCTION "slipway_log_token"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
