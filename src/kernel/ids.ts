@@ -1,0 +1,46 @@
+import { TypeID, typeid } from 'typeid-js';
+
+/** Every kind of object with an id, and the prefix that its ids carry. */
+export const ID_PREFIXES = {
+  RUNTIME: 'rt',
+  RELEASE: 'rel',
+  DEPLOYMENT: 'dep',
+  AGENT: 'agt',
+  TOKEN: 'tok',
+} as const;
+
+export type ObjectKind = keyof typeof ID_PREFIXES;
+export const OBJECT_KINDS = ['RUNTIME', 'RELEASE', 'DEPLOYMENT', 'AGENT', 'TOKEN'] as const satisfies readonly ObjectKind[];
+
+declare const brand: unique symbol;
+/** An id that was parsed: text such as `dep_01h455vb4pex5vsknk084sn02q`, sortable by its time of creation. */
+export type Id<K extends ObjectKind = ObjectKind> = string & { readonly [brand]: K };
+export type RuntimeId = Id<'RUNTIME'>;
+export type ReleaseId = Id<'RELEASE'>;
+export type DeploymentId = Id<'DEPLOYMENT'>;
+export type AgentId = Id<'AGENT'>;
+export type TokenId = Id<'TOKEN'>;
+
+export function newId<K extends ObjectKind>(kind: K): Id<K> {
+  const text: string = typeid(ID_PREFIXES[kind]).toString();
+  return text as Id<K>; // just made from the prefix of that kind
+}
+
+/** The id, or undefined if the text is not one of that kind. Never throws. */
+export function parseId<K extends ObjectKind>(kind: K, text: string): Id<K> | undefined {
+  return kindOfId(text) === kind ? (text as Id<K>) : undefined; // checked on this line
+}
+
+const kindByPrefix = new Map<string, ObjectKind>(OBJECT_KINDS.map((kind) => [ID_PREFIXES[kind], kind]));
+
+/** The kind that a well-formed id names, or undefined. Never throws. */
+export function kindOfId(text: string): ObjectKind | undefined {
+  const kind = kindByPrefix.get(text.slice(0, Math.max(0, text.lastIndexOf('_'))));
+  if (kind === undefined || text.length > 40) return undefined;
+  try {
+    TypeID.fromString(text, ID_PREFIXES[kind]);
+    return kind;
+  } catch {
+    return undefined; // the library says "malformed" by throwing
+  }
+}

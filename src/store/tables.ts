@@ -1,0 +1,119 @@
+import type { Rows, VersionedTable } from './rows.js';
+
+/**
+ * The public columns of each versioned table, by their Prisma field name. A guard test compares them with
+ * schema.prisma and with the projection that the log's triggers write.
+ */
+export interface Column {
+  readonly name: string;
+  /** jsonb columns are sent as text: the driver would turn an array into a PostgreSQL array. */
+  readonly json: boolean;
+}
+type Columns<T extends VersionedTable> = { readonly [F in keyof Rows[T]]-?: Column };
+
+const plain = (name: string): Column => ({ name, json: false });
+const json = (name: string): Column => ({ name, json: true });
+
+export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
+  runtime: {
+    id: plain('id'),
+    namespace: plain('namespace'),
+    name: plain('name'),
+    type: plain('type'),
+    environment: plain('environment'),
+    config: json('config'),
+    labels: json('labels'),
+    generation: plain('generation'),
+    observedGeneration: plain('observed_generation'),
+    conditions: json('conditions'),
+    deletionRequestedAt: plain('deletion_requested_at'),
+    deletedAt: plain('deleted_at'),
+    version: plain('version'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
+  release: {
+    id: plain('id'),
+    namespace: plain('namespace'),
+    app: plain('app'),
+    label: plain('label'),
+    description: plain('description'),
+    resources: json('resources'),
+    source: json('source'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
+  deployment: {
+    id: plain('id'),
+    namespace: plain('namespace'),
+    name: plain('name'),
+    app: plain('app'),
+    origin: plain('origin'),
+    runtimeId: plain('runtime_id'),
+    labels: json('labels'),
+    generation: plain('generation'),
+    desiredState: plain('desired_state'),
+    env: json('env'),
+    runtimeConfig: json('runtime_config'),
+    phase: plain('phase'),
+    conditions: json('conditions'),
+    observedGeneration: plain('observed_generation'),
+    observedRuntime: json('observed_runtime'),
+    environmentInfo: json('environment_info'),
+    error: json('error'),
+    currentReleaseId: plain('current_release_id'),
+    targetReleaseId: plain('target_release_id'),
+    retryRequested: plain('retry_requested'),
+    protocolVersion: plain('protocol_version'),
+    deletionRequestedAt: plain('deletion_requested_at'),
+    deletedAt: plain('deleted_at'),
+    version: plain('version'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
+  agent: {
+    id: plain('id'),
+    name: plain('name'),
+    topic: plain('topic'),
+    environment: plain('environment'),
+    serviceTypes: plain('service_types'),
+    cost: plain('cost'),
+    labels: json('labels'),
+    health: plain('health'),
+    cordoned: plain('cordoned'),
+    congestionThreshold: plain('congestion_threshold'),
+    softwareVersion: plain('software_version'),
+    protocolVersion: plain('protocol_version'),
+    deletedAt: plain('deleted_at'),
+    version: plain('version'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
+  token: {
+    id: plain('id'),
+    name: plain('name'),
+    // An array of an enum of ours has no parser in the driver; as text[] it has one.
+    roles: plain('roles'),
+    namespaces: plain('namespaces'),
+    agentName: plain('agent_name'),
+    createdBy: plain('created_by'),
+    expiresAt: plain('expires_at'),
+    revokedAt: plain('revoked_at'),
+    version: plain('version'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
+};
+
+const TEXT_ARRAYS = new Set(['roles']);
+
+/** The select list of a table's public columns, named as Prisma names them; for SELECT and RETURNING. */
+export function columnList(table: VersionedTable, alias?: string): string {
+  const prefix = alias ? `${alias}.` : '';
+  return Object.entries<Column>(TABLES[table])
+    .map(([field, column]) => {
+      const cast = TEXT_ARRAYS.has(column.name) ? '::text[]' : '';
+      return `${prefix}${column.name}${cast} AS "${field}"`;
+    })
+    .join(', ');
+}
