@@ -1,5 +1,5 @@
 import { autoTransport } from './auto-transport.js';
-import { documentFacts, type SlipwayDocument, type VariablesOf } from './document.js';
+import { documentFacts, type SlipwayDocument, type Arguments } from './document.js';
 import { SlipwayRequestError } from './errors.js';
 import { sendRequest, type RequestOptions } from './request.js';
 import type { ResyncReason, StreamKind } from './resume-model.js';
@@ -59,12 +59,12 @@ export interface SlipwayClient {
   readonly url: string;
   query<Result, Variables>(
     document: SlipwayDocument<Result, Variables>,
-    ...rest: [...VariablesOf<Variables>, options?: RequestOptions]
+    ...rest: Arguments<Variables, RequestOptions>
   ): Promise<Result>;
   /** As `query`. Never sent twice by itself: use an idempotency key where you want to repeat it. */
   mutate<Result, Variables>(
     document: SlipwayDocument<Result, Variables>,
-    ...rest: [...VariablesOf<Variables>, options?: RequestOptions]
+    ...rest: Arguments<Variables, RequestOptions>
   ): Promise<Result>;
   /**
    * Comes back by itself for as long as that can help, and goes on where it was. Needs the document to take
@@ -72,7 +72,7 @@ export interface SlipwayClient {
    */
   subscribe<Result, Variables>(
     document: SlipwayDocument<Result, Variables>,
-    ...rest: [...VariablesOf<Variables>, options?: SubscribeOptions]
+    ...rest: Arguments<Variables, SubscribeOptions>
   ): SlipwayStream<Result>;
   /** Ends all subscriptions and closes the connection. Requests that are under way are finished. */
   close(): void;
@@ -83,7 +83,9 @@ const HEAD = 'query Head { head }';
 export function createSlipwayClient(options: SlipwayClientOptions): SlipwayClient {
   const { url, token } = options;
   // Fails here, with the caller on the stack, instead of later and for ever.
-  if (!/^https?:$/.test(new URL(url).protocol)) throw new TypeError(`The URL of a server begins with http: or https:, not ${url}`);
+  if (!/^https?:$/.test(new URL(url).protocol)) {
+    throw new TypeError(`The URL of a server begins with http: or https:, not ${url}`);
+  }
   const clock = options.clock ?? systemClientClock;
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const random = options.random ?? Math.random;
@@ -94,9 +96,17 @@ export function createSlipwayClient(options: SlipwayClientOptions): SlipwayClien
   const board = statusBoard(options.onStatus ?? (() => undefined));
   const requests = { url, token, fetch: ownFetch, clock, timeoutMs: timing.requestMs };
 
-  async function request<Result>(document: SlipwayDocument<Result, never>, variables: object, request: RequestOptions | undefined): Promise<Result> {
+  async function request<Result>(
+    document: SlipwayDocument<Result, never>,
+    variables: object,
+    request: RequestOptions | undefined,
+  ): Promise<Result> {
     const { text, operationName } = documentFacts(document);
-    const data = await sendRequest(requests, { query: text, operationName, variables: { ...variables } }, request);
+    const data = await sendRequest(
+      requests,
+      { query: text, operationName, variables: { ...variables } },
+      request,
+    );
     return data as Result; // the document's type was generated from the schema that the server answers by
   }
 
@@ -106,7 +116,11 @@ export function createSlipwayClient(options: SlipwayClientOptions): SlipwayClien
     throw new SlipwayRequestError({ code: 'BAD_RESPONSE', message: 'The server has no `head`.' });
   }
 
-  function open(document: SlipwayDocument<unknown, never>, variables: object, chosen: SubscribeOptions): ResumingStream {
+  function open(
+    document: SlipwayDocument<unknown, never>,
+    variables: object,
+    chosen: SubscribeOptions,
+  ): ResumingStream {
     const facts = documentFacts(document);
     const key = {};
     const stream = new ResumingStream(
@@ -134,7 +148,8 @@ export function createSlipwayClient(options: SlipwayClientOptions): SlipwayClien
     url,
     query: (document, ...[variables, chosen]) => request(document, variables ?? {}, chosen),
     mutate: (document, ...[variables, chosen]) => request(document, variables ?? {}, chosen),
-    subscribe: (document, ...[variables, chosen]) => iterate(open(document, variables ?? {}, chosen ?? {}), chosen ?? {}),
+    subscribe: (document, ...[variables, chosen]) =>
+      iterate(open(document, variables ?? {}, chosen ?? {}), chosen ?? {}),
     close() {
       for (const stream of [...streams]) stream.stop();
       transport.close();
@@ -157,7 +172,9 @@ function makeTransport(parts: TransportParts): StreamTransport {
   const webSocketImpl = parts.webSocketImpl ?? platform;
   if (parts.transport === 'sse') return sse;
   if (webSocketImpl === undefined) {
-    if (parts.transport === 'websocket') throw new TypeError('This platform has no WebSocket: pass `webSocketImpl`.');
+    if (parts.transport === 'websocket') {
+      throw new TypeError('This platform has no WebSocket: pass `webSocketImpl`.');
+    }
     return sse;
   }
   const webSocket = webSocketTransport({ url, token, webSocketImpl, clock, timing, random });

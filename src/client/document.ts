@@ -8,12 +8,11 @@ export interface SlipwayDocument<Result, Variables> {
   __apiType?: ((variables: Variables) => Result) | undefined;
 }
 
-/** Variables may be left out where none is required. */
-export type VariablesOf<Variables> = Variables extends Readonly<Record<string, never>>
-  ? [variables?: Variables]
-  : Record<string, never> extends Variables
-    ? [variables?: Variables]
-    : [variables: Variables];
+/** What follows the document: variables, which may be left out where none is required, then options. */
+export type Arguments<Variables, Options> =
+  Record<string, never> extends Variables
+    ? [variables?: Variables, options?: Options]
+    : [variables: Variables, options?: Options];
 
 export interface DocumentFacts {
   readonly text: string;
@@ -38,12 +37,17 @@ const FIELD = /^\s*([A-Za-z_]\w*)\s*(?::\s*([A-Za-z_]\w*))?/;
 export function documentFacts(document: SlipwayDocument<unknown, never>): DocumentFacts {
   const text = document.toString();
   // Fragments may stand first; texts and comments may hold anything.
-  const bare = text.replace(IGNORED, (quoted) => (quoted.startsWith('#') ? '' : '""')).replace(/\bfragment\b[^{]*\{/g, '{');
+  const bare = text
+    .replace(IGNORED, (quoted) => (quoted.startsWith('#') ? '' : '""'))
+    .replace(/\bfragment\b[^{]*\{/g, '{');
   const header = HEADER.exec(bare);
   const [matched, operation, operationName, variables] = header ?? [];
+  if (!header && !bare.trimStart().startsWith('{')) throw new TypeError('The document holds no operation.');
   const body = header ? bare.slice(header.index + (matched?.length ?? 0)) : bare.slice(bare.indexOf('{') + 1);
   const [, first, second] = FIELD.exec(body) ?? [];
-  if (first === undefined) throw new TypeError('The document holds no operation whose first selection is a field.');
+  if (first === undefined) {
+    throw new TypeError('The document holds no operation whose first selection is a field.');
+  }
   return {
     text,
     operation: operation === 'mutation' || operation === 'subscription' ? operation : 'query',

@@ -28,7 +28,11 @@ interface GraphRequest {
  * One query or mutation. Gives `data`; everything else is a SlipwayRequestError. Never sends twice: whether a mutation
  * whose answer was lost may be repeated is the caller's to say, best by an idempotency key.
  */
-export async function sendRequest(deps: RequestDeps, request: GraphRequest, options: RequestOptions = {}): Promise<unknown> {
+export async function sendRequest(
+  deps: RequestDeps,
+  request: GraphRequest,
+  options: RequestOptions = {},
+): Promise<unknown> {
   const timeoutMs = options.timeoutMs ?? deps.timeoutMs;
   const controller = new AbortController();
   let failed: SlipwayErrorCode = 'NETWORK';
@@ -55,7 +59,11 @@ export async function sendRequest(deps: RequestDeps, request: GraphRequest, opti
     return resultOf(response, await response.text());
   } catch (cause) {
     if (cause instanceof SlipwayRequestError) throw cause;
-    throw new SlipwayRequestError({ code: failed, message: failureMessage(failed, deps.url, timeoutMs), cause: options.signal?.reason ?? cause });
+    throw new SlipwayRequestError({
+      code: failed,
+      message: failureMessage(failed, deps.url, timeoutMs),
+      cause: options.signal?.reason ?? cause,
+    });
   } finally {
     cancelTimer();
     options.signal?.removeEventListener('abort', aborted);
@@ -73,11 +81,23 @@ function resultOf(response: Response, text: string): unknown {
   const data = dataIn(text);
   const requestId = requestIdOf(errors) ?? response.headers.get('x-request-id');
   if (errors[0]) {
-    throw new SlipwayRequestError({ code: codeOf(errors) ?? 'BAD_RESPONSE', message: errors[0].message, status, requestId, errors, data });
+    throw new SlipwayRequestError({
+      code: codeOf(errors) ?? 'BAD_RESPONSE',
+      message: errors[0].message,
+      status,
+      requestId,
+      errors,
+      data,
+    });
   }
   if (data === undefined || data === null) {
     const code = status === 502 || status === 503 || status === 504 ? 'UNAVAILABLE' : 'BAD_RESPONSE';
-    throw new SlipwayRequestError({ code, message: `The answer (HTTP status ${status}) is not one of GraphQL.`, status, requestId });
+    throw new SlipwayRequestError({
+      code,
+      message: `The answer (HTTP status ${status}) is not one of GraphQL.`,
+      status,
+      requestId,
+    });
   }
   return data;
 }

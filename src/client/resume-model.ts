@@ -264,8 +264,8 @@ export function conditionOf(machine: Machine): StreamCondition {
     case 'ended':
       return 'ended';
     case 'live':
-    // The connection is well; the caller has enough to read.
-    case 'paused':
+      return 'connected';
+    case 'paused': // The connection is well; the caller has enough to read.
       return 'connected';
     case 'snapshot':
       return machine.resyncing ? 'resyncing' : 'connected';

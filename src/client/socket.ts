@@ -1,5 +1,9 @@
-import { GRAPHQL_TRANSPORT_WS_PROTOCOL, MessageType, parseMessage, stringifyMessage } from 'graphql-ws/client';
-import type { GraphError } from './errors.js';
+import {
+  GRAPHQL_TRANSPORT_WS_PROTOCOL,
+  MessageType,
+  parseMessage,
+  stringifyMessage,
+} from 'graphql-ws/client';
 import type { ClientClock, Timing } from './timing.js';
 import type { GraphResult, StreamEnd } from './transport.js';
 
@@ -42,7 +46,11 @@ export interface SocketOptions {
 }
 
 interface Operation {
-  readonly payload: { readonly query: string; readonly operationName: string | undefined; readonly variables: Readonly<Record<string, unknown>> };
+  readonly payload: {
+    readonly query: string;
+    readonly operationName: string | undefined;
+    readonly variables: Readonly<Record<string, unknown>>;
+  };
   readonly listener: SocketListener;
 }
 
@@ -108,10 +116,13 @@ export class Socket {
 
   #subscribe(id: string, operation: Operation): void {
     const { query, variables, operationName } = operation.payload;
-    this.#send(stringifyMessage({ id, type: MessageType.Subscribe, payload: { query, variables, operationName } }), () => {
-      // Given up while it waited for its turn.
-      if (this.#operations.get(id) === operation) operation.listener.accepted();
-    });
+    this.#send(
+      stringifyMessage({ id, type: MessageType.Subscribe, payload: { query, variables, operationName } }),
+      () => {
+        // Given up while it waited for its turn.
+        if (this.#operations.get(id) === operation) operation.listener.accepted();
+      },
+    );
   }
 
   #receive(data: unknown): void {
@@ -131,15 +142,15 @@ export class Socket {
         return;
       case MessageType.Ping:
         // Past the queue: the server counts the seconds.
-        this.#socket.send(stringifyMessage({ type: MessageType.Pong, ...(message.payload && { payload: message.payload }) }));
+        this.#socket.send(
+          stringifyMessage({ type: MessageType.Pong, ...(message.payload && { payload: message.payload }) }),
+        );
         return;
       case MessageType.Next:
-        // The library types a result by graphql's own classes; on the wire it is JSON of this shape.
-        this.#operations.get(message.id)?.listener.next(message.payload as unknown as GraphResult);
+        this.#operations.get(message.id)?.listener.next(message.payload);
         return;
       case MessageType.Error:
-        // As above: JSON, not instances of GraphQLError.
-        this.#finish(message.id, { type: 'errors', errors: message.payload as unknown as readonly GraphError[] });
+        this.#finish(message.id, { type: 'errors', errors: message.payload });
         return;
       case MessageType.Complete:
         this.#finish(message.id, { type: 'completed' });
@@ -197,7 +208,10 @@ export class Socket {
 
   #flush(): void {
     const now = this.#options.clock.monotonicMs();
-    this.#tokens = Math.min(MESSAGE_BURST, this.#tokens + ((now - this.#refilledAtMs) / 1_000) * MESSAGES_PER_SECOND);
+    this.#tokens = Math.min(
+      MESSAGE_BURST,
+      this.#tokens + ((now - this.#refilledAtMs) / 1_000) * MESSAGES_PER_SECOND,
+    );
     this.#refilledAtMs = now;
     while (this.#outbox.length > 0 && this.#tokens >= 1 && this.#socket.readyState === OPEN) {
       this.#tokens -= 1;

@@ -48,7 +48,9 @@ export function sseParser(): (chunk: string) => ServerSentEvent[] {
     const last = lines.pop() ?? '';
     for (const text of lines) line(text, out);
     rest = last + rest.slice(end);
-    if (size + rest.length > EVENT_MAX_CHARACTERS) throw new RangeError('An event of the stream is too large.');
+    if (size + rest.length > EVENT_MAX_CHARACTERS) {
+      throw new RangeError('An event of the stream is too large.');
+    }
     return out;
   };
 }

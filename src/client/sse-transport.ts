@@ -1,7 +1,14 @@
 import type { GraphError } from './errors.js';
 import { sseParser, type ServerSentEvent } from './sse-parser.js';
 import type { ClientClock, Timing } from './timing.js';
-import { resolveToken, type GraphResult, type StreamEnd, type StreamRequest, type StreamTransport, type TokenSource } from './transport.js';
+import {
+  resolveToken,
+  type GraphResult,
+  type StreamEnd,
+  type StreamRequest,
+  type StreamTransport,
+  type TokenSource,
+} from './transport.js';
 
 interface SseTransportOptions {
   readonly url: string;
@@ -26,7 +33,9 @@ export function sseTransport(options: SseTransportOptions): StreamTransport {
       const cancelTimer = { run: (): void => undefined };
       const expect = (ms: number): void => {
         cancelTimer.run();
-        cancelTimer.run = options.clock.after(ms, () => controller.abort(new Error('The server was silent for too long.')));
+        cancelTimer.run = options.clock.after(ms, () =>
+          controller.abort(new Error('The server was silent for too long.')),
+        );
       };
       let live = true;
       const stop = (): boolean => {
@@ -48,7 +57,7 @@ export function sseTransport(options: SseTransportOptions): StreamTransport {
           if (live) expect(options.timing.idleMs);
         },
       };
-      run(options, request, controller, events)
+      void run(options, request, controller, events)
         .catch((cause: unknown): StreamEnd => ({ type: 'unreachable', cause }))
         .then((end) => {
           if (!stop()) return;

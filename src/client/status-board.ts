@@ -9,7 +9,13 @@ export interface ClientStatus {
   readonly worst: StreamStatus | null;
 }
 
-const SEVERITY: Readonly<Record<StreamCondition, number>> = { ended: 0, connected: 1, connecting: 2, resyncing: 3, reconnecting: 4 };
+const SEVERITY: Readonly<Record<StreamCondition, number>> = {
+  ended: 0,
+  connected: 1,
+  connecting: 2,
+  resyncing: 3,
+  reconnecting: 4,
+};
 
 /** What a page with many subscriptions says in one place. `tell` hears each change once. */
 export function statusBoard(tell: (status: ClientStatus) => void): {

@@ -61,14 +61,15 @@ export class ResumingStream {
   readonly #deps: StreamDeps;
   readonly #spec: StreamSpec;
   readonly #buffer: StreamItem[] = [];
-  #reader: { resolve: (item: StreamItem | undefined) => void; reject: (error: unknown) => void } | null = null;
+  #reader: { resolve: (item: StreamItem | undefined) => void; reject: (error: unknown) => void } | null =
+    null;
   #settleOpened: { resolve: () => void; reject: (error: unknown) => void } | null = null;
   #release: () => void = () => undefined;
   /** What the latest attempt is known by: reports of older ones are dropped. */
   #attempt: object = {};
   #acceptedAtMs: number | null = null;
   #judgement: Judgement | null = null;
-  #failure: unknown = null;
+  #failure: SlipwayStreamError | null = null;
   #retryInMs: number | null = null;
   #readCursor: string | null;
   #statusText = '';
@@ -105,7 +106,9 @@ export class ResumingStream {
       return this.#handOut(item);
     }
     if (this.#machine.state === 'ended') return this.#finish();
-    if (this.#reader) throw new TypeError('A subscription has one reader: await next() before calling it again.');
+    if (this.#reader) {
+      throw new TypeError('A subscription has one reader: await next() before calling it again.');
+    }
     const arrived = await new Promise<StreamItem | undefined>((resolve, reject) => {
       this.#reader = { resolve, reject };
     });
@@ -175,7 +178,9 @@ export class ResumingStream {
     this.#release = () => undefined;
     this.#deps.head().then(
       (cursor) => {
-        if (attempt === this.#attempt) this.#signal({ type: 'located', cursor });
+        if (attempt !== this.#attempt) return;
+        this.#readCursor ??= cursor;
+        this.#signal({ type: 'located', cursor });
       },
       (error: unknown) => {
         if (attempt === this.#attempt) this.#over(endOf(error), this.#deps.random());
@@ -221,8 +226,9 @@ export class ResumingStream {
     }
     const event = eventFacts(result.data?.[this.#spec.document.rootKey]);
     if (event.typename === 'Reset') this.#signal({ type: 'reset' }, result.data);
-    else if (event.typename === 'SnapshotEnd') this.#signal({ type: 'snapshotEnd', cursor: event.cursor }, result.data);
-    else this.#signal({ type: 'event', cursor: event.cursor }, result.data);
+    else if (event.typename === 'SnapshotEnd') {
+      this.#signal({ type: 'snapshotEnd', cursor: event.cursor }, result.data);
+    } else this.#signal({ type: 'event', cursor: event.cursor }, result.data);
     const limit = this.#machine.state === 'snapshot' ? SNAPSHOT_BUFFER_MAX_EVENTS : BUFFER_MAX_EVENTS;
     if (this.#buffer.length >= limit) this.#signal({ type: 'full' });
   }
@@ -255,7 +261,14 @@ export class ResumingStream {
   #end(why: 'refused' | 'expired' | 'gap' | 'overflow' | null): void {
     this.#attempt = {};
     this.#failure = why === null ? null : this.#failureOf(why);
-    this.#settleOpened?.reject(this.#failure ?? new SlipwayStreamError({ code: 'ABORTED', message: 'The subscription was ended.', cursor: this.#readCursor }));
+    this.#settleOpened?.reject(
+      this.#failure ??
+        new SlipwayStreamError({
+          code: 'ABORTED',
+          message: 'The subscription was ended.',
+          cursor: this.#readCursor,
+        }),
+    );
     this.#settleOpened = null;
     const reader = this.#reader;
     this.#reader = null;
@@ -268,16 +281,32 @@ export class ResumingStream {
   }
 
   #failureOf(why: 'refused' | 'expired' | 'gap' | 'overflow'): SlipwayStreamError {
-    const { code, message, closeCode, errors, cause } = this.#judgement ?? { code: 'NETWORK', message: '', closeCode: null, errors: [] };
+    const { code, message, closeCode, errors, cause } = this.#judgement ?? {
+      code: 'NETWORK',
+      message: '',
+      closeCode: null,
+      errors: [],
+    };
     const cursor = this.#machine.cursor;
     switch (why) {
       case 'refused':
       case 'expired':
         return new SlipwayStreamError({ code, message, cursor, closeCode, errors, cause });
       case 'gap':
-        return new SlipwayStreamError({ code: 'GAP', message: `Events may be missing, since the document takes no \`$after\`. ${message}`, cursor, closeCode, errors, cause });
+        return new SlipwayStreamError({
+          code: 'GAP',
+          message: `Events may be missing, since the document takes no \`$after\`. ${message}`,
+          cursor,
+          closeCode,
+          errors,
+          cause,
+        });
       case 'overflow':
-        return new SlipwayStreamError({ code: 'OVERFLOW', message: 'Events came faster than they were read.', cursor });
+        return new SlipwayStreamError({
+          code: 'OVERFLOW',
+          message: 'Events came faster than they were read.',
+          cursor,
+        });
     }
   }
 

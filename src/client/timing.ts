@@ -48,7 +48,11 @@ export const DEFAULT_TIMING: Timing = {
 };
 
 /** Full jitter: anywhere between 0 and the ceiling, so that clients cut at one moment come back spread out. */
-export function retryDelayMs(attempt: number, draw: number, timing: Pick<Timing, 'retryBaseMs' | 'retryCapMs'>): number {
+export function retryDelayMs(
+  attempt: number,
+  draw: number,
+  timing: Pick<Timing, 'retryBaseMs' | 'retryCapMs'>,
+): number {
   // 2 ** 30 seconds is beyond any cap; a greater exponent would only lose precision.
   const ceiling = Math.min(timing.retryCapMs, timing.retryBaseMs * 2 ** Math.min(attempt, 30));
   return Math.floor(draw * ceiling);

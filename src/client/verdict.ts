@@ -38,20 +38,36 @@ const CLOSE_CODES: Readonly<Record<number, Meaning>> = {
   1005: { verdict: 'again', code: 'NETWORK', message: 'The connection was closed without a reason.' },
   1006: { verdict: 'again', code: 'NETWORK', message: 'The connection broke, or was never made.' },
   1008: { verdict: 'final', code: 'FORBIDDEN', message: 'Refused by policy, of a proxy perhaps.' },
-  1009: { verdict: 'final', code: 'BAD_RESPONSE', message: 'The subscription is larger than the server takes.' },
+  1009: {
+    verdict: 'final',
+    code: 'BAD_RESPONSE',
+    message: 'The subscription is larger than the server takes.',
+  },
   1011: { verdict: 'again', code: 'INTERNAL', message: 'The server met a bug.' },
   1012: { verdict: 'again', code: 'UNAVAILABLE', message: 'The server restarts.' },
   1013: { verdict: 'again', code: 'UNAVAILABLE', message: 'The server is overloaded.' },
   1014: { verdict: 'again', code: 'UNAVAILABLE', message: 'A proxy found no server.' },
   4400: { verdict: 'final', code: 'BAD_RESPONSE', message: 'The server did not understand the client.' },
-  4401: { verdict: 'final', code: 'UNAUTHENTICATED', message: 'The credentials were revoked or never valid.' },
+  4401: {
+    verdict: 'final',
+    code: 'UNAUTHENTICATED',
+    message: 'The credentials were revoked or never valid.',
+  },
   4403: { verdict: 'final', code: 'FORBIDDEN', message: 'The server refuses this caller.' },
-  4406: { verdict: 'final', code: 'BAD_RESPONSE', message: 'The server does not speak graphql-transport-ws.' },
+  4406: {
+    verdict: 'final',
+    code: 'BAD_RESPONSE',
+    message: 'The server does not speak graphql-transport-ws.',
+  },
   4408: { verdict: 'again', code: 'NETWORK', message: 'The connection was opened too slowly.' },
   4409: { verdict: 'again', code: 'INTERNAL', message: 'The server still held an operation of this id.' },
   4440: { verdict: 'again', code: 'UNAUTHENTICATED', message: 'The credentials expired.' },
   4441: { verdict: 'again', code: 'SLOW_CONSUMER', message: 'The connection took events too slowly.' },
-  4442: { verdict: 'final', code: 'RATE_LIMITED', message: 'The connection went over a limit of the server.' },
+  4442: {
+    verdict: 'final',
+    code: 'RATE_LIMITED',
+    message: 'The connection went over a limit of the server.',
+  },
   4499: { verdict: 'again', code: 'NETWORK', message: 'The server did not answer any more.' },
   4500: { verdict: 'again', code: 'INTERNAL', message: 'The server met a bug.' },
 };
@@ -65,7 +81,11 @@ function closeMeaning(code: number, reason: string): Meaning {
   // 4000 and above are an application's own words: a server that closes with one we do not know means us. Below are
   // the protocol's and proxies'; they pass.
   const verdict = code >= 4_000 ? 'final' : 'again';
-  return { verdict, code: verdict === 'final' ? 'BAD_RESPONSE' : 'NETWORK', message: `The connection was closed with ${code}.` };
+  return {
+    verdict,
+    code: verdict === 'final' ? 'BAD_RESPONSE' : 'NETWORK',
+    message: `The connection was closed with ${code}.`,
+  };
 }
 
 const ERROR_CODES: Readonly<Record<string, Verdict>> = {
@@ -98,14 +118,25 @@ function statusVerdict(status: number): Verdict {
 function refusalMeaning(status: number, errors: readonly GraphError[]): Meaning {
   if (errors.length > 0) return errorsMeaning(errors, statusVerdict(status));
   const verdict = statusVerdict(status);
-  return { verdict, code: verdict === 'final' ? 'BAD_RESPONSE' : 'UNAVAILABLE', message: `The server answered with HTTP status ${status}.` };
+  return {
+    verdict,
+    code: verdict === 'final' ? 'BAD_RESPONSE' : 'UNAVAILABLE',
+    message: `The server answered with HTTP status ${status}.`,
+  };
 }
 
 /** Total over everything that a transport can report. */
 export function judge(end: StreamEnd): Judgement {
   switch (end.type) {
     case 'completed':
-      return { verdict: 'over', code: 'NETWORK', message: 'Complete.', closeCode: null, requestId: null, errors: [] };
+      return {
+        verdict: 'over',
+        code: 'NETWORK',
+        message: 'Complete.',
+        closeCode: null,
+        requestId: null,
+        errors: [],
+      };
     case 'errors':
       return judgement(errorsMeaning(end.errors, 'final'), end.errors);
     case 'refused':

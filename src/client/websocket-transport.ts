@@ -80,7 +80,10 @@ export function webSocketTransport(options: WebSocketTransportOptions): StreamTr
       const { query, operationName, variables } = request;
       const begin = (socket: Socket): void => {
         if (!live) return;
-        cancel = socket.run({ query, operationName, variables }, { accepted: () => sink.accepted(), next: (result) => sink.next(result), ended });
+        cancel = socket.run(
+          { query, operationName, variables },
+          { accepted: () => sink.accepted(), next: (result) => sink.next(result), ended },
+        );
       };
       connection.socket.then(begin, (cause: unknown) => ended({ type: 'unreachable', cause }));
       return () => {
