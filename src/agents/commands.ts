@@ -76,8 +76,9 @@ export function agentCommands(deps: AgentDeps) {
       if (!parsed.done) return parsed;
       const registration = parsed.value;
       const grant = authorise(caller, 'agent:register', { agentName: registration.name });
-      if (!grant)
-        {throw new ForbiddenError(`This token may not register an agent named \`${registration.name}\`.`);}
+      if (!grant) {
+        throw new ForbiddenError(`This token may not register an agent named \`${registration.name}\`.`);
+      }
       const message = protocolRefusal(registration.protocolVersion);
       if (message !== undefined) {
         const found = registration.protocolVersion;
@@ -104,8 +105,9 @@ export function agentCommands(deps: AgentDeps) {
       if (await agentBeat(database.pool, grant, beat)) return done({ id, applied: true });
       if (await agentBeatMoving(database.writer, grant, beat)) return done({ id, applied: true });
       const known = await agentSession(database.pool, id);
-      if (!known || known.session !== beat.session || !covers(grant, known.name))
-        {return notFound('agent or session');}
+      if (!known || known.session !== beat.session || !covers(grant, known.name)) {
+        return notFound('agent or session');
+      }
       return done({ id, applied: false });
     },
 
@@ -145,8 +147,9 @@ export function agentSweep(deps: {
     let names: string[];
     do {
       names = await agentSweepStale(deps.database.writer, grant, deps.heartbeatTimeoutSeconds, SWEEP_BATCH);
-      if (names.length > 0)
-        {deps.log.warn({ agents: names.slice(0, 20), count: names.length }, 'agents became UNAVAILABLE');}
+      if (names.length > 0) {
+        deps.log.warn({ agents: names.slice(0, 20), count: names.length }, 'agents became UNAVAILABLE');
+      }
     } while (names.length === SWEEP_BATCH);
   };
 }
