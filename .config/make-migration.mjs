@@ -31,7 +31,9 @@ if (statements.length === 0 && !flags.includes('--empty')) {
   const folder = join(directory, `${timestamp}_${name}`);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'migration.sql'), statements.map((statement) => `${statement};\n`).join('\n'));
-  process.stdout.write(`Wrote ${relative(process.cwd(), folder)}/migration.sql: review it before you commit it.\n`);
+  process.stdout.write(
+    `Wrote ${relative(process.cwd(), folder)}/migration.sql: review it before you commit it.\n`,
+  );
 }
 
 async function missingStatements() {

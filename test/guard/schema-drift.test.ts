@@ -22,11 +22,15 @@ describe('schema.prisma and the migrations', () => {
   });
   afterEach(() => database.drop());
 
-  const run = (sql: string) => withClient(database.connection, (client) => client.query<{ what: string }>(sql));
+  const run = (sql: string) =>
+    withClient(database.connection, (client) => client.query<{ what: string }>(sql));
 
   it('describe the same database', async () => {
     const missing = await diffToDatamodel(database.connection, datamodel);
-    expect(missing, 'schema.prisma has changed: run `npm run migration:make -- <name>` and review what it writes').toEqual([]);
+    expect(
+      missing,
+      'schema.prisma has changed: run `npm run migration:make -- <name>` and review what it writes',
+    ).toEqual([]);
   });
 
   it('differ only in what a datamodel cannot say', async () => {
@@ -42,9 +46,17 @@ describe('schema.prisma and the migrations', () => {
 
   it.each([
     ['a missing column', 'alter table runtime drop column environment', 'ADD COLUMN     "environment" TEXT'],
-    ['a missing column of a type that Prisma does not know', 'alter table change drop column xid cascade', 'ADD COLUMN     "xid" xid8'],
+    [
+      'a missing column of a type that Prisma does not know',
+      'alter table change drop column xid cascade',
+      'ADD COLUMN     "xid" xid8',
+    ],
     ['a missing index', 'drop index deployment_runtime_id_idx', 'CREATE INDEX "deployment_runtime_id_idx"'],
-    ['a missing foreign key', 'alter table token_secret drop constraint token_secret_token_id_fkey', 'ADD CONSTRAINT "token_secret_token_id_fkey"'],
+    [
+      'a missing foreign key',
+      'alter table token_secret drop constraint token_secret_token_id_fkey',
+      'ADD CONSTRAINT "token_secret_token_id_fkey"',
+    ],
     ['another type', 'alter table agent_internal alter consumer_lag type bigint', 'SET DATA TYPE INTEGER'],
     ['a lost default', 'alter table log_state alter floor_xid drop default', 'SET DEFAULT'],
     ['an enum value that only the database has', `alter type "Role" add value 'GUEST'`, 'Role'],

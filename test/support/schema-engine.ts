@@ -16,7 +16,10 @@ import type { Connection } from '../../src/store/embedded.js';
 type Bindings = typeof import('@prisma/schema-engine-wasm/schema_engine_bg');
 
 type WebAssemblyApi = {
-  instantiate(code: Uint8Array, imports: object): Promise<{ instance: { exports: { __wbindgen_start(): void } } }>;
+  instantiate(
+    code: Uint8Array,
+    imports: object,
+  ): Promise<{ instance: { exports: { __wbindgen_start(): void } } }>;
 };
 
 // Node has it; the types that describe it are the browser's.
@@ -33,7 +36,9 @@ async function load(): Promise<Bindings> {
   loaded.__wbg_set_wasm(instance.exports);
   instance.exports.__wbindgen_start();
   // The engine reports a panic here before it aborts.
-  Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: (message: string) => process.stderr.write(`${message}\n`) } });
+  Object.assign(globalThis, {
+    PRISMA_WASM_PANIC_REGISTRY: { set_message: (message: string) => process.stderr.write(`${message}\n`) },
+  });
   return loaded;
 }
 
@@ -44,7 +49,11 @@ export async function diffToDatamodel(database: Connection, datamodel: string): 
   try {
     const files = [{ path: 'schema.prisma', content: datamodel }];
     const adapter = bindMigrationAwareSqlAdapterFactory(catalogAdapter(pool));
-    const engine = await SchemaEngine.new({ datamodels: [['schema.prisma', datamodel]] }, () => undefined, adapter);
+    const engine = await SchemaEngine.new(
+      { datamodels: [['schema.prisma', datamodel]] },
+      () => undefined,
+      adapter,
+    );
     try {
       const { stdout } = await engine.diff({
         from: { tag: 'schemaDatasource', files, configDir: '.' },
@@ -95,7 +104,9 @@ function catalogAdapter(pool: pg.Pool): SqlMigrationAwareDriverAdapterFactory {
       return Object.assign(connection, {
         queryRaw: async (raw: Parameters<typeof queryRaw>[0]) => {
           const result = await queryRaw(raw);
-          for (const index of characters.get(raw.sql) ?? []) result.columnTypes[index] = ColumnTypeEnum.Character;
+          for (const index of characters.get(raw.sql) ?? []) {
+            result.columnTypes[index] = ColumnTypeEnum.Character;
+          }
           return result;
         },
       });
