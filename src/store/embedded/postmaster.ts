@@ -95,7 +95,9 @@ function looksLikePostmasterOf(cluster: Cluster, pid: number): boolean {
 
 function isReady(cluster: Cluster, postmaster: Postmaster): boolean {
   const file = readPidFile(cluster);
-  return file?.pid === postmaster.pid && file.status === 'ready' && alive(postmaster.identity);
+  // A standby answers too, so that whoever made it one is told so, and not that nothing answers.
+  const accepts = file?.status === 'ready' || file?.status === 'standby';
+  return accepts && file.pid === postmaster.pid && alive(postmaster.identity);
 }
 
 export async function startPostmaster(cluster: Cluster, log: Log): Promise<Postmaster> {

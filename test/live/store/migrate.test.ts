@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/kernel/log.js';
 import { StartError } from '../../../src/kernel/start-error.js';
+import { startEmbedded } from '../../../src/store/embedded.js';
 import { migrate } from '../../../src/store/migrate.js';
 import { makePool } from '../../../src/store/pool.js';
 import {
@@ -137,6 +138,18 @@ describe('migrate', () => {
   it('takes a database in which an operator only made extensions', async () => {
     await query('create extension pg_stat_statements');
     expect(await run()).toEqual({ applied: [FIRST] });
+  });
+
+  it('refuses a standby', async () => {
+    const dataDir = makeTestFolder('standby');
+    const options = { dataDir, log: silentLog, settings: { fsync: 'off' } };
+    await (await startEmbedded(options)).stop();
+    writeFileSync(join(dataDir, 'postgres', 'standby.signal'), '');
+    const standby = await startEmbedded(options);
+    expect(await refusal(withClient(standby.connection, (client) => migrate(client, { directory })))).toBe(
+      'This PostgreSQL is a standby, which takes no writes. Set DATABASE_URL to the primary.',
+    );
+    await standby.stop();
   });
 
   it('refuses an installation without the text of a migration', async () => {
