@@ -24,6 +24,8 @@ export interface ChangeOf<K extends ObjectKind> {
   readonly from: string | null;
   readonly to: string | null;
   readonly reason: string | null;
+  /** What the writer said beside the reason, for people. */
+  readonly message: string | null;
   readonly actor: string;
   readonly traceId: string | null;
   /** The object at this version; for DELETE its last state. */
@@ -34,3 +36,5 @@ export interface ChangeOf<K extends ObjectKind> {
   readonly cursor: string;
 }
 export type Change = { [K in ObjectKind]: ChangeOf<K> }[ObjectKind];
+
+export type Projection = Projections[ObjectKind];

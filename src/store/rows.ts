@@ -7,7 +7,7 @@ import type {
 } from './generated/prisma/client.js';
 
 /** Columns of public tables that say who wrote the last version; in change rows, never on the objects. */
-type Bookkeeping = 'changedBy' | 'changeReason' | 'traceId' | 'changeToken';
+type Bookkeeping = 'changedBy' | 'changeReason' | 'changeMessage' | 'traceId' | 'changeToken';
 
 export type RuntimeRow = Omit<Runtime, Bookkeeping>;
 export type ReleaseRow = Omit<Release, Bookkeeping | 'version'>;

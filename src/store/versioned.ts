@@ -12,6 +12,8 @@ export interface Stamp {
   /** Actor id: `token:…`, `local`, `system:…`. */
   readonly actor: string;
   readonly reason: string | null;
+  /** For people, beside the reason; absent as null. */
+  readonly message?: string | null;
   readonly traceId: string | null;
 }
 
@@ -33,10 +35,10 @@ export async function insertRow<T extends VersionedTable>(
   const result = await db.query<Rows[T]>(
     named(`insert_${table}`, fields, {
       text:
-        `INSERT INTO ${table} (id, changed_by, change_reason, trace_id, change_token${columns.map((c) => `, ${c}`).join('')})` +
-        ` VALUES ($1, $2, $3, $4, $5${columns.map((_, i) => `, $${i + 6}`).join('')})` +
+        `INSERT INTO ${table} (id, changed_by, change_reason, change_message, trace_id, change_token${columns.map((c) => `, ${c}`).join('')})` +
+        ` VALUES ($1, $2, $3, $4, $5, $6${columns.map((_, i) => `, $${i + 7}`).join('')})` +
         ` RETURNING ${columnList(table)}`,
-      values: [id, stamp.actor, stamp.reason, stamp.traceId, randomUUID(), ...parameters(table, fields, values)],
+      values: [id, ...stampValues(stamp), ...parameters(table, fields, values)],
     }),
   );
   const row = result.rows[0];
@@ -57,19 +59,16 @@ export async function updateRow<T extends VersionedTable>(
   stamp: Stamp,
 ): Promise<Rows[T] | undefined> {
   const fields = settableFields(table, values);
-  const assignments = fields.map((field, i) => `, ${column(table, field).name} = $${i + 7}`).join('');
+  const assignments = fields.map((field, i) => `, ${column(table, field).name} = $${i + 8}`).join('');
   const result = await db.query<Rows[T]>(
     named(`update_${table}`, fields, {
       text:
-        `UPDATE ${table} SET version = version + 1, changed_by = $3, change_reason = $4, trace_id = $5, change_token = $6${assignments}` +
+        `UPDATE ${table} SET version = version + 1, changed_by = $3, change_reason = $4, change_message = $5, trace_id = $6, change_token = $7${assignments}` +
         ` WHERE id = $1 AND version = $2 RETURNING ${columnList(table)}`,
       values: [
         id,
         expectedVersion,
-        stamp.actor,
-        stamp.reason,
-        stamp.traceId,
-        randomUUID(),
+        ...stampValues(stamp),
         ...parameters(table, fields, values),
       ],
     }),
@@ -90,6 +89,11 @@ export async function readRow<T extends VersionedTable>(
     values: [id],
   });
   return result.rows[0];
+}
+
+/** The bookkeeping columns in their order: changed_by, change_reason, change_message, trace_id, change_token. */
+export function stampValues(stamp: Stamp): readonly unknown[] {
+  return [stamp.actor, stamp.reason, stamp.message ?? null, stamp.traceId, randomUUID()];
 }
 
 function settableFields<T extends VersionedTable>(table: T, values: Settable<T>): string[] {

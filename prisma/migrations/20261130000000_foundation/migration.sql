@@ -33,6 +33,7 @@ CREATE TABLE "runtime" (
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "changed_by" TEXT,
     "change_reason" TEXT,
+    "change_message" TEXT,
     "trace_id" TEXT,
     "change_token" TEXT,
 
@@ -58,6 +59,7 @@ CREATE TABLE "release" (
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "changed_by" TEXT,
     "change_reason" TEXT,
+    "change_message" TEXT,
     "trace_id" TEXT,
     "change_token" TEXT,
 
@@ -92,6 +94,7 @@ CREATE TABLE "deployment" (
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "changed_by" TEXT,
     "change_reason" TEXT,
+    "change_message" TEXT,
     "trace_id" TEXT,
     "change_token" TEXT,
 
@@ -123,18 +126,23 @@ CREATE TABLE "agent" (
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "changed_by" TEXT,
     "change_reason" TEXT,
+    "change_message" TEXT,
     "trace_id" TEXT,
     "change_token" TEXT,
 
     CONSTRAINT "agent_pkey" PRIMARY KEY ("id")
 ) WITH (fillfactor = 80);
--- One row an agent, rewritten by every heartbeat: half-empty pages keep those rewrites off the index.
+-- One row an agent, rewritten by every heartbeat: half-empty pages keep those rewrites off the index. The health and
+-- the threshold are copies (slipway_agent_judged keeps them): a heartbeat then decides by the one row that it locks,
+-- and no snapshot of another table can make it decide by what a sweep has just changed.
 CREATE TABLE "agent_internal" (
     "agent_id" TEXT NOT NULL,
     "session" TEXT NOT NULL,
     "sequence" BIGINT NOT NULL DEFAULT 0,
     "last_heartbeat_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "consumer_lag" INTEGER NOT NULL DEFAULT 0,
+    "health" "AgentHealth" NOT NULL DEFAULT 'READY',
+    "congestion_threshold" INTEGER NOT NULL DEFAULT 100,
 
     CONSTRAINT "agent_internal_pkey" PRIMARY KEY ("agent_id")
 ) WITH (fillfactor = 50);
@@ -153,6 +161,7 @@ CREATE TABLE "token" (
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
     "changed_by" TEXT,
     "change_reason" TEXT,
+    "change_message" TEXT,
     "trace_id" TEXT,
     "change_token" TEXT,
 
@@ -196,6 +205,7 @@ CREATE TABLE "change" (
     "from_state" TEXT,
     "to_state" TEXT,
     "reason" TEXT,
+    "message" TEXT,
     "actor" TEXT NOT NULL,
     "trace_id" TEXT,
 
@@ -270,6 +280,7 @@ BEGIN
     IF NEW.change_token IS NOT DISTINCT FROM OLD.change_token THEN
         NEW.changed_by := 'sql:' || session_user;
         NEW.change_reason := NULL;
+        NEW.change_message := NULL;
         NEW.trace_id := NULL;
     END IF;
     NEW.updated_at := clock_timestamp();
@@ -289,6 +300,7 @@ BEGIN
     IF NEW.change_token IS NULL THEN
         NEW.changed_by := 'sql:' || session_user;
         NEW.change_reason := NULL;
+        NEW.change_message := NULL;
         NEW.trace_id := NULL;
     END IF;
     NEW.created_at := date_trunc('milliseconds', clock_timestamp());
@@ -314,24 +326,24 @@ CREATE FUNCTION "slipway_log_runtime"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RUNTIME', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RUNTIME', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'type', NEW.type, 'environment', NEW.environment, 'config', NEW.config, 'labels', NEW.labels, 'generation', NEW.generation, 'observedGeneration', NEW.observed_generation, 'conditions', NEW.conditions, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), NULL::jsonb FROM c;
     ELSIF TG_OP = 'UPDATE' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RUNTIME', NEW.id, NEW.namespace, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RUNTIME', NEW.id, NEW.namespace, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'type', NEW.type, 'environment', NEW.environment, 'config', NEW.config, 'labels', NEW.labels, 'generation', NEW.generation, 'observedGeneration', NEW.observed_generation, 'conditions', NEW.conditions, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('labels', OLD.labels, 'deletedAt', OLD.deleted_at) FROM c;
     ELSE
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RUNTIME', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, NULL, NULL, NULL, 'sql:' || session_user, NULL)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RUNTIME', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, NULL, NULL, NULL, NULL, 'sql:' || session_user, NULL)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
@@ -352,24 +364,24 @@ CREATE FUNCTION "slipway_log_release"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RELEASE', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RELEASE', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'app', NEW.app, 'label', NEW.label, 'description', NEW.description, 'resources', NEW.resources, 'source', NEW.source, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), NULL::jsonb FROM c;
     ELSIF TG_OP = 'UPDATE' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RELEASE', NEW.id, NEW.namespace, 'UPDATE'::public."ChangeOp", NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RELEASE', NEW.id, NEW.namespace, 'UPDATE'::public."ChangeOp", NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'app', NEW.app, 'label', NEW.label, 'description', NEW.description, 'resources', NEW.resources, 'source', NEW.source, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), NULL::jsonb FROM c;
     ELSE
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('RELEASE', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, NULL, NULL, NULL, 'sql:' || session_user, NULL)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('RELEASE', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, NULL, NULL, NULL, NULL, 'sql:' || session_user, NULL)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
@@ -388,24 +400,24 @@ CREATE FUNCTION "slipway_log_deployment"() RETURNS trigger LANGUAGE plpgsql AS $
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('DEPLOYMENT', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NEW.phase::text, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('DEPLOYMENT', NEW.id, NEW.namespace, 'INSERT', NEW.version, NULL, NEW.phase::text, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'app', NEW.app, 'origin', NEW.origin, 'runtimeId', NEW.runtime_id, 'labels', NEW.labels, 'generation', NEW.generation, 'desiredState', NEW.desired_state, 'env', NEW.env, 'runtimeConfig', NEW.runtime_config, 'phase', NEW.phase, 'conditions', NEW.conditions, 'observedGeneration', NEW.observed_generation, 'observedRuntime', NEW.observed_runtime, 'environmentInfo', NEW.environment_info, 'error', NEW.error, 'currentReleaseId', NEW.current_release_id, 'targetReleaseId', NEW.target_release_id, 'retryRequested', NEW.retry_requested, 'protocolVersion', NEW.protocol_version, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), NULL::jsonb FROM c;
     ELSIF TG_OP = 'UPDATE' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('DEPLOYMENT', NEW.id, NEW.namespace, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, OLD.phase::text, NEW.phase::text, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('DEPLOYMENT', NEW.id, NEW.namespace, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, OLD.phase::text, NEW.phase::text, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'app', NEW.app, 'origin', NEW.origin, 'runtimeId', NEW.runtime_id, 'labels', NEW.labels, 'generation', NEW.generation, 'desiredState', NEW.desired_state, 'env', NEW.env, 'runtimeConfig', NEW.runtime_config, 'phase', NEW.phase, 'conditions', NEW.conditions, 'observedGeneration', NEW.observed_generation, 'observedRuntime', NEW.observed_runtime, 'environmentInfo', NEW.environment_info, 'error', NEW.error, 'currentReleaseId', NEW.current_release_id, 'targetReleaseId', NEW.target_release_id, 'retryRequested', NEW.retry_requested, 'protocolVersion', NEW.protocol_version, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('phase', OLD.phase, 'labels', OLD.labels, 'desiredState', OLD.desired_state) FROM c;
     ELSE
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('DEPLOYMENT', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, OLD.phase::text, NULL, NULL, 'sql:' || session_user, NULL)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('DEPLOYMENT', OLD.id, OLD.namespace, 'DELETE', OLD.version + 1, OLD.phase::text, NULL, NULL, NULL, 'sql:' || session_user, NULL)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
@@ -426,24 +438,24 @@ CREATE FUNCTION "slipway_log_agent"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('AGENT', NEW.id, NULL, 'INSERT', NEW.version, NULL, NEW.health::text, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('AGENT', NEW.id, NULL, 'INSERT', NEW.version, NULL, NEW.health::text, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'topic', NEW.topic, 'environment', NEW.environment, 'serviceTypes', NEW.service_types, 'cost', NEW.cost, 'labels', NEW.labels, 'health', NEW.health, 'cordoned', NEW.cordoned, 'congestionThreshold', NEW.congestion_threshold, 'softwareVersion', NEW.software_version, 'protocolVersion', NEW.protocol_version, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at) || coalesce((SELECT jsonb_build_object('consumerLag', i.consumer_lag, 'lastHeartbeatAt', i.last_heartbeat_at) FROM public.agent_internal i WHERE i.agent_id = NEW.id), '{}'::jsonb), NULL::jsonb FROM c;
     ELSIF TG_OP = 'UPDATE' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('AGENT', NEW.id, NULL, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, OLD.health::text, NEW.health::text, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('AGENT', NEW.id, NULL, CASE WHEN NEW.deleted_at IS NOT NULL AND NOT (OLD.deleted_at IS NOT NULL) THEN 'DELETE'::public."ChangeOp" ELSE 'UPDATE'::public."ChangeOp" END, NEW.version, OLD.health::text, NEW.health::text, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'topic', NEW.topic, 'environment', NEW.environment, 'serviceTypes', NEW.service_types, 'cost', NEW.cost, 'labels', NEW.labels, 'health', NEW.health, 'cordoned', NEW.cordoned, 'congestionThreshold', NEW.congestion_threshold, 'softwareVersion', NEW.software_version, 'protocolVersion', NEW.protocol_version, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at) || coalesce((SELECT jsonb_build_object('consumerLag', i.consumer_lag, 'lastHeartbeatAt', i.last_heartbeat_at) FROM public.agent_internal i WHERE i.agent_id = NEW.id), '{}'::jsonb), jsonb_build_object('topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'deletedAt', OLD.deleted_at) FROM c;
     ELSE
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('AGENT', OLD.id, NULL, 'DELETE', OLD.version + 1, OLD.health::text, NULL, NULL, 'sql:' || session_user, NULL)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('AGENT', OLD.id, NULL, 'DELETE', OLD.version + 1, OLD.health::text, NULL, NULL, NULL, 'sql:' || session_user, NULL)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
@@ -459,28 +471,37 @@ CREATE TRIGGER "log_insert" AFTER INSERT ON "agent" FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER "log_delete" AFTER DELETE ON "agent" FOR EACH ROW WHEN (NOT (OLD.deleted_at IS NOT NULL)) EXECUTE FUNCTION "slipway_log_agent"();
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "agent" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
 
+-- Whoever changes what heartbeats are judged by, psql included, changes the copies with it. Writers of health lock the
+-- row of agent_internal first, then the agent's: this trigger meets a lock that they hold already.
+CREATE FUNCTION "slipway_agent_judged"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE public.agent_internal SET health = NEW.health, congestion_threshold = NEW.congestion_threshold WHERE agent_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER "judged" AFTER UPDATE ON "agent" FOR EACH ROW WHEN (OLD.health IS DISTINCT FROM NEW.health OR OLD.congestion_threshold IS DISTINCT FROM NEW.congestion_threshold) EXECUTE FUNCTION "slipway_agent_judged"();
+
 CREATE FUNCTION "slipway_log_token"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('TOKEN', NEW.id, NULL, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('TOKEN', NEW.id, NULL, 'INSERT', NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'roles', NEW.roles, 'namespaces', NEW.namespaces, 'agentName', NEW.agent_name, 'createdBy', NEW.created_by, 'expiresAt', NEW.expires_at, 'revokedAt', NEW.revoked_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), NULL::jsonb FROM c;
     ELSIF TG_OP = 'UPDATE' THEN
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('TOKEN', NEW.id, NULL, 'UPDATE'::public."ChangeOp", NEW.version, NULL, NULL, NEW.change_reason, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('TOKEN', NEW.id, NULL, 'UPDATE'::public."ChangeOp", NEW.version, NULL, NULL, NEW.change_reason, NEW.change_message, coalesce(NEW.changed_by, 'sql:' || session_user), NEW.trace_id)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
         SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'roles', NEW.roles, 'namespaces', NEW.namespaces, 'agentName', NEW.agent_name, 'createdBy', NEW.created_by, 'expiresAt', NEW.expires_at, 'revokedAt', NEW.revoked_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('roles', OLD.roles, 'namespaces', OLD.namespaces, 'expiresAt', OLD.expires_at, 'revokedAt', OLD.revoked_at) FROM c;
     ELSE
         WITH c AS (
-            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id)
-            VALUES ('TOKEN', OLD.id, NULL, 'DELETE', OLD.version + 1, NULL, NULL, NULL, 'sql:' || session_user, NULL)
+            INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
+            VALUES ('TOKEN', OLD.id, NULL, 'DELETE', OLD.version + 1, NULL, NULL, NULL, NULL, 'sql:' || session_user, NULL)
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
@@ -525,7 +546,7 @@ BEGIN
     GRANT SELECT (id, name, topic, environment, service_types, cost, labels, health, cordoned, congestion_threshold, software_version, protocol_version, deleted_at, version, created_at, updated_at) ON "agent" TO slipway_read;
     GRANT SELECT (id, name, roles, namespaces, agent_name, created_by, expires_at, revoked_at, version, created_at, updated_at) ON "token" TO slipway_read;
     GRANT SELECT ON "agent_liveness", "token_use" TO slipway_read;
-    GRANT SELECT (seq, at, kind, object_id, namespace, op, version, from_state, to_state, reason, actor, trace_id) ON "change" TO slipway_read;
+    GRANT SELECT (seq, at, kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id) ON "change" TO slipway_read;
 EXCEPTION
     WHEN insufficient_privilege THEN
         RAISE NOTICE 'no right to create or grant the role slipway_read: reads will run as the owner';
