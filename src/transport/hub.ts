@@ -20,7 +20,6 @@ export type ActorState = 'valid' | 'expired' | 'revoked' | 'changed';
 /** One socket or event stream, as its subscriptions see it. */
 export interface Connection {
   readonly outlet: Outlet;
-  readonly caller: Caller;
   /** Ends the whole connection because of its credentials. Called at most once for each subscription. */
   deny(state: Exclude<ActorState, 'valid'>): void;
 }
@@ -43,6 +42,8 @@ export interface SubscribeOptions {
   readonly prepared: Prepared;
   readonly caller: Caller;
   readonly connection: Connection;
+  /** A place that overrides the operation's own `after`: the `Last-Event-ID` of an event stream. */
+  readonly after?: string | undefined;
   /** Queues one event on the connection. `cursor` is where to resume after it. */
   send(payload: Buffer, cursor: string): void;
 }
@@ -121,9 +122,9 @@ class Stream implements Subscription {
   }
 
   async #live(): Promise<StreamEnd> {
-    const { prepared, caller } = this.#options;
+    const { prepared, caller, after } = this.#options;
     try {
-      this.#source = this.#deps.pipeline.open(prepared, caller);
+      this.#source = this.#deps.pipeline.open(prepared, caller, after);
       this.#group = this.#shared.join(prepared, caller);
       return await this.#pump(this.#source, this.#group);
     } catch (error) {

@@ -1,3 +1,5 @@
+import { COST_MAX } from '../graph/cost.js';
+
 /**
  * Every bound of the transports, with its default. What happens at a bound stands with the code that holds it; no
  * error text tells its value, so that a stranger cannot measure how far to go.
@@ -16,7 +18,7 @@ export interface TransportLimits {
   readonly documentDirectives: number;
   /** How often one selection set may name the same result key. */
   readonly fieldRepeats: number;
-  /** Sum of the `complexity` of the selected fields, lists multiplied by `first`. */
+  /** What `operationCost` of the graph counts. */
   readonly operationCost: number;
   /** Milliseconds one execution may take. The work behind it is bounded by the database's own timeouts. */
   readonly executionMs: number;
@@ -57,7 +59,7 @@ export const DEFAULT_LIMITS: TransportLimits = {
   documentAliases: 50,
   documentDirectives: 50,
   fieldRepeats: 10,
-  operationCost: 10_000,
+  operationCost: COST_MAX,
   executionMs: 30_000,
   cachedDocuments: 1_000,
   cachedDocumentBytes: 8 * KIB * KIB,

@@ -1,23 +1,24 @@
-import { complexityFromQuery } from '@pothos/plugin-complexity';
 import {
   GraphQLError,
   execute,
   getArgumentValues,
   getVariableValues,
+  isScalarType,
   type ExecutionResult,
   type GraphQLFormattedError,
   type GraphQLSchema,
 } from 'graphql';
-import type { Logger } from 'pino';
 
 import { ACTIONS, OPERATIONS, type Action } from '../access/actions.js';
 import { mayEver } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
 import type { Context } from '../graph/context.js';
+import { assertAffordable, operationCost } from '../graph/cost.js';
 import { maskError } from '../graph/errors.js';
 import { executeEvent, type EventSource, type SourceEvent, type StreamDefinition } from '../graph/stream-field.js';
-import { canonicalJson } from '../kernel/json.js';
 import type { Clock } from '../kernel/clock.js';
+import { canonicalJson } from '../kernel/json.js';
+import type { Log } from '../kernel/log.js';
 import type { TransportLimits } from './limits.js';
 import { planSource, recoded, type OperationKind, type OperationPlan } from './plans.js';
 import { refusals } from './refusal.js';
@@ -54,8 +55,8 @@ export interface Pipeline {
   prepare(request: OperationRequest, caller: Caller, allowed: ReadonlySet<OperationKind>): Preparation;
   /** A query or mutation, from start to masked answer. */
   run(prepared: Prepared, caller: Caller): Promise<Answer>;
-  /** Attaches a subscription at once. Throws what `mask` makes an error of. */
-  open(prepared: Prepared, caller: Caller): EventSource;
+  /** Attaches a subscription at once, `after` in place of its own argument if given. Throws what `mask` makes an error of. */
+  open(prepared: Prepared, caller: Caller, after?: string): EventSource;
   /** One event of it, with a context of its own: loaders of an older event would answer from the past. */
   runEvent(prepared: Prepared, caller: Caller, event: SourceEvent): Answer | Promise<Answer>;
   /** Equal keys: equal payloads for the same event. */
@@ -68,7 +69,7 @@ export interface PipelineDeps {
   readonly limits: TransportLimits;
   readonly introspection: boolean;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly log: Log;
   readonly createContext: (caller: Caller) => Context;
 }
 
@@ -101,8 +102,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
-    const cost = complexityFromQuery(plan.document, { schema, variables }).complexity;
-    if (cost > limits.operationCost) return [refusals.tooCostly(cost)];
+    const cost = operationCost({ schema, document: plan.document, operation: plan.operation, variables });
+    assertAffordable(cost, limits.operationCost);
     return { plan, variables, cost };
   }
 
@@ -130,10 +131,13 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
         return { errors: mask([error], caller, 'execute') };
       }
     },
-    open(prepared, caller) {
+    open(prepared, caller, after) {
       const { node, stream, definition } = streamOf(schema, prepared.plan);
-      const coerced = getVariableValues(schema, prepared.plan.operation.variableDefinitions ?? [], prepared.variables);
-      return stream.open(getArgumentValues(definition, node, coerced.coerced), deps.createContext(caller));
+      const { coerced } = getVariableValues(schema, prepared.plan.operation.variableDefinitions ?? [], prepared.variables);
+      const args = getArgumentValues(definition, node, coerced);
+      const place = definition.args.find((argument) => argument.name === 'after');
+      if (after !== undefined && isScalarType(place?.type)) args['after'] = place.type.parseValue(after);
+      return stream.open(args, deps.createContext(caller));
     },
     runEvent(prepared, caller, event) {
       const { node } = streamOf(schema, prepared.plan);

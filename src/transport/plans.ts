@@ -118,7 +118,7 @@ function validationError(error: GraphQLError, suggestions: boolean): GraphQLErro
 /** The same error at the same place, as ours: without what it was made from. */
 export function recoded(error: GraphQLError, message: string, code: ErrorCode): GraphQLError {
   return new GraphQLError(message, {
-    nodes: error.nodes,
+    nodes: error.nodes ?? null,
     source: error.source,
     positions: error.positions,
     extensions: { code, ...error.extensions },

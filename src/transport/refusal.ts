@@ -9,8 +9,6 @@ import { operationError, type ErrorCode } from '../graph/errors.js';
 export const refusals = {
   tooComplex: () => operationError('TOO_COMPLEX', 'The document is too complex. Split it, or ask for less at once.'),
   tooLong: () => operationError('TOO_COMPLEX', 'The document is too long. Split it, or ask for less at once.'),
-  tooCostly: (cost: number) =>
-    operationError('TOO_COMPLEX', `The operation is too costly (${cost}). Ask for fewer objects or fields at once.`, { cost }),
   tooLarge: () => operationError('TOO_COMPLEX', 'The request is too large.'),
   badRequest: (message: string) => operationError('GRAPHQL_PARSE_FAILED', message),
   unauthenticated: (message: string) => operationError('UNAUTHENTICATED', message),
@@ -18,6 +16,8 @@ export const refusals = {
   tooMany: (what: string) => operationError('RATE_LIMITED', `Too many ${what}. Close some, or try again later.`),
   overloaded: () => operationError('UNAVAILABLE', 'The server is full. Try again shortly.', { retryAfterSeconds: 5 }),
   draining: () => operationError('UNAVAILABLE', 'The server is about to stop. Try again: another one will answer.'),
+  internal: (requestId: string) =>
+    operationError('INTERNAL', 'Something went wrong on our side. The request id finds it in the server log.', { requestId }),
   tooSlow: (kind: string) =>
     operationError(
       'UNAVAILABLE',
@@ -42,6 +42,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   BAD_PAGE_CURSOR: 400,
   CURSOR_EXPIRED: 410,
   CURSOR_INVALID: 400,
+  SNAPSHOT_TOO_LARGE: 400,
   SLOW_CONSUMER: 503,
   RATE_LIMITED: 429,
   TOO_COMPLEX: 400,

@@ -21,10 +21,12 @@ export interface SharedExecution {
   readonly groups: number;
 }
 
+type Variants = Map<string, Buffer | Promise<Buffer>>;
+
 export function createSharedExecution(pipeline: Pipeline, onExecuted: () => void): SharedExecution {
   const groups = new Map<string, SubscriberGroup>();
   const keys = new WeakMap<SubscriberGroup, string>();
-  const results = new WeakMap<object, Map<SubscriberGroup, Map<string, Buffer | Promise<Buffer>>>>();
+  const results = new WeakMap<object, Map<SubscriberGroup, Variants>>();
 
   function execute(group: SubscriberGroup, caller: Caller, event: SourceEvent): Buffer | Promise<Buffer> {
     onExecuted();
@@ -52,14 +54,12 @@ export function createSharedExecution(pipeline: Pipeline, onExecuted: () => void
     },
     payload(group, caller, event) {
       if (event.share === null) return execute(group, caller, event);
-      let ofEvent = results.get(event.share);
-      if (ofEvent === undefined) results.set(event.share, (ofEvent = new Map()));
-      let ofGroup = ofEvent.get(group);
-      if (ofGroup === undefined) ofEvent.set(group, (ofGroup = new Map()));
-      const known = ofGroup.get(event.variant);
+      const ofEvent = results.get(event.share) ?? new Map<SubscriberGroup, Variants>();
+      const variants = ofEvent.get(group) ?? new Map<string, Buffer | Promise<Buffer>>();
+      const known = variants.get(event.variant);
       if (known !== undefined) return known;
+      results.set(event.share, ofEvent.set(group, variants));
       const made = execute(group, group.caller, event);
-      const variants = ofGroup;
       variants.set(event.variant, made);
       // Whoever comes after the execution gets the bytes, not a promise of them.
       if (made instanceof Promise) void made.then((bytes) => variants.set(event.variant, bytes));
