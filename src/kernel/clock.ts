@@ -19,3 +19,9 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** A moment that somebody wrote down in ISO 8601; undefined if it is none. Reads no clock. */
+export function parseMoment(text: string): Date | undefined {
+  const milliseconds = Date.parse(text);
+  return Number.isNaN(milliseconds) ? undefined : new Date(milliseconds);
+}

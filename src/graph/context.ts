@@ -1,0 +1,26 @@
+import type { Caller } from '../access/caller.js';
+import type { PublicReads } from '../store/public-reads.js';
+import { createLoaders, type Loaders } from './loaders.js';
+
+/**
+ * What resolvers get: who asks, and loaders that show only what that caller may see. No database handle.
+ *
+ * Made once for each query or mutation, and once for each event of a subscription.
+ */
+export interface Context {
+  readonly caller: Caller;
+  readonly load: Loaders;
+}
+
+export function contextFactory(reads: PublicReads): (caller: Caller) => Context {
+  return (caller) => {
+    let load: Loaders | undefined;
+    return {
+      caller,
+      // Most events select no relation and need no loader.
+      get load() {
+        return (load ??= createLoaders(reads, caller));
+      },
+    };
+  };
+}

@@ -1,0 +1,43 @@
+import { complexityFromQuery } from '@pothos/plugin-complexity';
+import { Kind, type DocumentNode, type GraphQLSchema, type OperationDefinitionNode } from 'graphql';
+
+import { operationError } from './errors.js';
+
+/**
+ * What an operation may cost, known before it runs. Counted from what is asked, never from what there is:
+ * - a field that is a scalar or an enum costs nothing, a field that is an object or a list of embedded values 1;
+ * - a connection costs 1, and what is selected of each node as often as `first` or `last` says (50 if neither does);
+ * - `totalCount` and `asOf` cost 10 each; a mutation costs 10.
+ */
+export const COST_MAX = 20_000;
+export const TOTAL_COUNT_COST = 10;
+export const MUTATION_COST = 10;
+
+export interface CostQuestion {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly variables: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** The cost, for `extensions.cost`. Variables that do not fit their types throw graphql-js' own error. */
+export function operationCost({ schema, document, operation, variables }: CostQuestion): number {
+  // The plugin measures the first operation of a document; a client may run another one.
+  const definitions = [
+    operation,
+    ...document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION),
+  ];
+  return complexityFromQuery({ kind: Kind.DOCUMENT, definitions }, { schema, variables: { ...variables } })
+    .complexity;
+}
+
+/** Refuses what costs too much; the limit itself is not told. */
+export function assertAffordable(cost: number, maximum: number = COST_MAX): void {
+  if (cost > maximum) {
+    throw operationError(
+      'TOO_COMPLEX',
+      'This operation asks for too much at once: ask for smaller pages or fewer levels.',
+      { cost },
+    );
+  }
+}

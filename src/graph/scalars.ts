@@ -1,0 +1,65 @@
+import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
+
+import { parseMoment } from '../kernel/clock.js';
+import type { Json, JsonObject } from '../kernel/json.js';
+import type { Builder } from './builder.js';
+
+/** Longer than any cursor of ours; what is longer was never one. */
+export const CURSOR_MAX_CHARACTERS = 4_096;
+
+export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
+  builder.scalarType('DateTime', {
+    description: 'A moment in UTC with milliseconds, as ISO 8601 writes it: `2026-11-30T12:00:00.000Z`.',
+    serialize: (value) => value.toISOString(),
+    parseValue: (value) => {
+      const moment = typeof value === 'string' ? parseMoment(value) : undefined;
+      if (!moment)
+        throw new GraphQLError('DateTime must be ISO 8601 text such as `2026-11-30T12:00:00.000Z`.');
+      return moment;
+    },
+  });
+  builder.scalarType('ChangeCursor', {
+    description:
+      'An opaque place in the change log. Give it back as `after` to go on from there, on any server of this installation. It is no page cursor.',
+    parseValue: (value) => {
+      if (typeof value !== 'string' || value.length === 0 || value.length > CURSOR_MAX_CHARACTERS) {
+        throw new GraphQLError('This is no change cursor.', { extensions: { code: 'CURSOR_INVALID' } });
+      }
+      return value;
+    },
+  });
+  builder.scalarType('JSON', {
+    description: 'Any JSON value.',
+    parseValue: (value) => value as Json, // came out of a JSON parser
+    parseLiteral: (node, variables) => valueFromASTUntyped(node, variables) as Json, // literals have no other values
+  });
+  builder.scalarType('JSONObject', {
+    description: 'A JSON object.',
+    parseValue: asObject,
+    parseLiteral: (node, variables) => {
+      if (node.kind !== Kind.OBJECT) throw new GraphQLError('JSONObject must be an object.');
+      return valueFromASTUntyped(node, variables) as JsonObject; // the kind says so
+    },
+  });
+  builder.scalarType('Labels', {
+    description:
+      'Labels, as an object of text values: `{"team": "web"}`. At most 64; keys and values as Kubernetes writes them (1 to 63 letters, digits, `-`, `_`, `.`; a key may have a DNS prefix and `/`).',
+    parseValue: asLabels,
+    parseLiteral: (node, variables) => asLabels(valueFromASTUntyped(node, variables)),
+  });
+}
+
+function asObject(value: unknown): JsonObject {
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new GraphQLError('JSONObject must be an object.');
+  return value as JsonObject; // checked on the line above
+}
+
+/** Only the shape; the rules of keys and values are the domain's, which names all that are broken. */
+function asLabels(value: unknown): Readonly<Record<string, string>> {
+  const object = asObject(value);
+  for (const text of Object.values(object)) {
+    if (typeof text !== 'string') throw new GraphQLError('Labels must have text values.');
+  }
+  return object as Readonly<Record<string, string>>; // checked by the loop above
+}

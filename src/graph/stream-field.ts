@@ -1,0 +1,100 @@
+import {
+  execute,
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+} from 'graphql';
+
+import type { Context } from './context.js';
+
+/**
+ * What every Subscription field is made of. The transports' hub takes the definition from `extensions.stream` and runs
+ * it itself, so that equal subscribers share one execution; graphql-js' own `subscribe` finds an async iterator over the
+ * same source, so that a test or a simple client needs no hub.
+ */
+export interface StreamDefinition {
+  /** Attaches at once: what happens after this call is in the source. Throws operation errors. */
+  open(args: Record<string, unknown>, context: Context): EventSource;
+}
+
+export interface EventSource {
+  /** The next event; undefined once it is closed. Rejects with an operation error when the server ends it. */
+  next(): Promise<SourceEvent | undefined>;
+  /** Frees everything at once, also while a `next` is pending. May be called twice. */
+  close(): void;
+}
+
+export interface SourceEvent {
+  /** What the root field resolves to. */
+  readonly value: unknown;
+  /** Where to resume after this event; the `id:` of its SSE frame. */
+  readonly cursor: string;
+  /** Subscribers of one class whose events have equal `share` and `variant` get one execution; null: never shared. */
+  readonly share: object | null;
+  readonly variant: string;
+}
+
+/** The three options that make a Pothos subscription field a stream. */
+export function streaming<Args extends object>(open: (args: Args, context: Context) => EventSource) {
+  const stream: StreamDefinition = {
+    open: (args, context) => open(args as Args, context), // graphql-js coerced them by the field's own arguments
+  };
+  return {
+    extensions: { stream },
+    subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
+      iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
+    resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
+      (root as Record<string, never>)[info.fieldName], // made by `executeEvent` or by the iterator below
+  };
+}
+
+export interface EventExecution {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operationName: string | null;
+  readonly variableValues: Readonly<Record<string, unknown>> | null;
+  /** The name of the one root field, not its alias. */
+  readonly fieldName: string;
+  /** Fresh for each event: its loaders must not remember an older state. */
+  readonly context: Context;
+}
+
+/** Runs a subscription's selection on one event. */
+export function executeEvent(
+  execution: EventExecution,
+  event: Pick<SourceEvent, 'value'>,
+): ExecutionResult | Promise<ExecutionResult> {
+  return execute({
+    schema: execution.schema,
+    document: execution.document,
+    operationName: execution.operationName,
+    variableValues: execution.variableValues,
+    contextValue: execution.context,
+    rootValue: { [execution.fieldName]: event.value },
+  });
+}
+
+function iterate(
+  source: EventSource,
+  fieldName: string,
+  context: Context,
+): AsyncIterableIterator<Record<string, unknown>> {
+  // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
+  return {
+    async next() {
+      const event = await source.next();
+      if (!event) return { done: true, value: undefined };
+      // graphql-js gives all events of a subscription one context.
+      context.load.forget();
+      return { done: false, value: { [fieldName]: event.value } };
+    },
+    return() {
+      source.close();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
