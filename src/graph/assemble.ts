@@ -1,6 +1,5 @@
 import type { GraphQLSchema } from 'graphql';
 
-import { publicReads } from '../store/public-reads.js';
 import { createBuilder } from './builder.js';
 import { addFailureTypes } from './failure-types.js';
 import type { Graph, GraphDeps } from './graph.js';
@@ -10,7 +9,7 @@ import { addObjectTypes } from './object-types.js';
 export function buildGraph(deps: GraphDeps): GraphQLSchema {
   const builder = createBuilder(deps);
   const types = addObjectTypes(builder);
-  const graph: Graph = { builder, types, reads: publicReads(deps.database), feed: deps.feed };
+  const graph: Graph = { builder, types, reads: deps.reads, feed: deps.feed };
   addFailureTypes(builder, types);
   builder.queryField('head', (t) =>
     t.field({

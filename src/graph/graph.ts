@@ -1,13 +1,16 @@
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
-import type { Database } from '../store/database.js';
-import type { PublicReads } from '../store/public-reads.js';
-import type { Builder } from './builder.js';
+import type { PublicReads } from '../store/public-types.js';
+import type { PrismaHandle } from './builder.js';
+import type { Builder } from './graph-types.js';
 import type { ObjectTypes } from './object-types.js';
 
 /** What the graph is built from. Its resolvers reach the database through `reads` and through commands, never else. */
 export interface GraphDeps {
-  readonly database: Pick<Database, 'prisma'>;
+  /** For Pothos alone. */
+  readonly database: { readonly prisma: PrismaHandle };
+  /** Every read of a resolver: `publicReads(database)`. */
+  readonly reads: PublicReads;
   readonly feed: Feed;
   readonly clock: Clock;
   readonly server: ServerFacts;

@@ -2,7 +2,7 @@ import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
 
 import { parseMoment } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
-import type { Builder } from './builder.js';
+import type { Builder } from './graph-types.js';
 
 /** Longer than any cursor of ours; what is longer was never one. */
 export const CURSOR_MAX_CHARACTERS = 4_096;
