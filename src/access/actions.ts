@@ -16,26 +16,70 @@ interface ActionRule {
 const READERS = ['VIEWER', 'DEPLOYER', 'OPERATOR', 'CONTROLLER', 'ADMIN'] as const;
 
 export const ACTIONS = {
-  'server:read': { roles: [...READERS, 'AGENT'], scope: 'global', description: 'Read what the server says of itself and of the caller.' },
+  'server:read': {
+    roles: [...READERS, 'AGENT'],
+    scope: 'global',
+    description: 'Read what the server says of itself and of the caller.',
+  },
   'runtime:read': { roles: READERS, scope: 'namespace', description: 'Read runtimes.' },
-  'runtime:write': { roles: ['OPERATOR', 'ADMIN'], scope: 'namespace', description: 'Create, update and delete runtimes.' },
-  'runtime:report': { roles: ['CONTROLLER', 'ADMIN'], scope: 'namespace', description: 'Patch the status of an external runtime.' },
+  'runtime:write': {
+    roles: ['OPERATOR', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Create, update and delete runtimes.',
+  },
+  'runtime:report': {
+    roles: ['CONTROLLER', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Patch the status of an external runtime.',
+  },
   'release:read': { roles: READERS, scope: 'namespace', description: 'Read releases.' },
-  'release:write': { roles: ['DEPLOYER', 'OPERATOR', 'ADMIN'], scope: 'namespace', description: 'Create releases.' },
+  'release:write': {
+    roles: ['DEPLOYER', 'OPERATOR', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Create releases.',
+  },
   'deployment:read': { roles: READERS, scope: 'namespace', description: 'Read and watch deployments.' },
-  'deployment:write': { roles: ['DEPLOYER', 'OPERATOR', 'ADMIN'], scope: 'namespace', description: 'Apply, undeploy, retry and delete deployments.' },
-  'deployment:detach': { roles: ['OPERATOR', 'ADMIN'], scope: 'namespace', description: 'Delete a deployment and leave its workload running.' },
-  'deployment:forget': { roles: ['ADMIN'], scope: 'namespace', description: 'Delete a deployment whose workload can never be removed.' },
-  'deployment:report': { roles: ['CONTROLLER', 'ADMIN'], scope: 'namespace', description: 'Patch the status of a deployment on an external runtime.' },
+  'deployment:write': {
+    roles: ['DEPLOYER', 'OPERATOR', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Apply, undeploy, retry and delete deployments.',
+  },
+  'deployment:detach': {
+    roles: ['OPERATOR', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Delete a deployment and leave its workload running.',
+  },
+  'deployment:forget': {
+    roles: ['ADMIN'],
+    scope: 'namespace',
+    description: 'Delete a deployment whose workload can never be removed.',
+  },
+  'deployment:report': {
+    roles: ['CONTROLLER', 'ADMIN'],
+    scope: 'namespace',
+    description: 'Patch the status of a deployment on an external runtime.',
+  },
   'agent:read': { roles: READERS, scope: 'global', description: 'Read and watch agents.' },
   'agent:register': { roles: ['AGENT', 'ADMIN'], scope: 'agent', description: 'Register an agent.' },
   'agent:beat': { roles: ['AGENT', 'ADMIN'], scope: 'agent', description: 'Send heartbeats of an agent.' },
-  'agent:deregister': { roles: ['AGENT', 'OPERATOR', 'ADMIN'], scope: 'agent', description: 'Deregister an agent.' },
-  'agent:operate': { roles: ['OPERATOR', 'ADMIN'], scope: 'global', description: 'Cordon and uncordon agents.' },
+  'agent:deregister': {
+    roles: ['AGENT', 'OPERATOR', 'ADMIN'],
+    scope: 'agent',
+    description: 'Deregister an agent.',
+  },
+  'agent:operate': {
+    roles: ['OPERATOR', 'ADMIN'],
+    scope: 'global',
+    description: 'Cordon and uncordon agents.',
+  },
   'token:read': { roles: ['ADMIN'], scope: 'global', description: 'Read API tokens (never their secrets).' },
   'token:write': { roles: ['ADMIN'], scope: 'global', description: 'Create, update and revoke API tokens.' },
   'change:read': { roles: READERS, scope: 'namespace', description: 'Read the change log.' },
-  'system:sweep': { roles: [], scope: 'global', description: 'The server itself: judging the health of agents, purging, retention.' },
+  'system:sweep': {
+    roles: [],
+    scope: 'global',
+    description: 'The server itself: judging the health of agents, purging, retention.',
+  },
 } as const satisfies Record<string, ActionRule>;
 
 export type Action = keyof typeof ACTIONS;

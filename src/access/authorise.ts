@@ -18,7 +18,11 @@ export interface Scope {
  * The grant, or undefined if the actor may not. Undefined is NotFound to the caller where an object is named: a
  * refusal must not tell that it exists.
  */
-export function authorise<A extends Action>(caller: Caller, action: A, scope: Scope = {}): Grant<A> | undefined {
+export function authorise<A extends Action>(
+  caller: Caller,
+  action: A,
+  scope: Scope = {},
+): Grant<A> | undefined {
   const { actor } = caller;
   const roles = allowedRoles(actor, action);
   if (roles.length === 0) return undefined;

@@ -1,4 +1,5 @@
 import { TypeID, typeid } from 'typeid-js';
+import { z } from 'zod';
 
 /** Every kind of object with an id, and the prefix that its ids carry. */
 export const ID_PREFIXES = {
@@ -43,4 +44,18 @@ export function kindOfId(text: string): ObjectKind | undefined {
   } catch {
     return undefined; // the library says "malformed" by throwing
   }
+}
+
+/** An id of that kind in an input. */
+export function idSchema<K extends ObjectKind>(kind: K) {
+  return z.string().transform((text, context): Id<K> => {
+    const id = parseId(kind, text);
+    if (id !== undefined) return id;
+    context.issues.push({
+      code: 'custom',
+      message: `must be an id of the form \`${ID_PREFIXES[kind]}_…\``,
+      input: text,
+    });
+    return z.NEVER;
+  });
 }

@@ -1,3 +1,7 @@
+import { z } from 'zod';
+
+import { storable } from './text.js';
+
 /** A JSON value, as stored in a jsonb column. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
@@ -13,4 +17,47 @@ export function canonicalJson(value: unknown): string {
 
 export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
+}
+
+export const JSON_DEPTH_MAX = 32;
+
+/** A JSON object of at most `maxBytes` bytes and JSON_DEPTH_MAX levels that a jsonb column can hold as it is. */
+export function jsonObjectSchema(maxBytes: number) {
+  return z.custom<JsonObject>().check((context) => {
+    const problem = jsonObjectProblem(context.value, maxBytes);
+    if (problem !== undefined) context.issues.push({ code: 'custom', message: problem, input: context.value });
+  });
+}
+
+function jsonObjectProblem(value: unknown, maxBytes: number): string | undefined {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return 'must be a JSON object';
+  const problem = jsonProblem(value, 1);
+  if (problem !== undefined) return problem;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  return bytes > maxBytes ? `must have at most ${maxBytes} bytes as JSON, has ${bytes}` : undefined;
+}
+
+function jsonProblem(value: unknown, depth: number): string | undefined {
+  if (depth > JSON_DEPTH_MAX) return `must nest at most ${JSON_DEPTH_MAX} levels`;
+  switch (typeof value) {
+    case 'string':
+      return storable(value) ? undefined : 'must be well-formed Unicode without NUL';
+    case 'number':
+      return Number.isFinite(value) ? undefined : 'must have finite numbers only';
+    case 'boolean':
+      return undefined;
+    case 'object': {
+      if (value === null) return undefined;
+      for (const [key, member] of Object.entries(value)) {
+        const problem = storable(key) ? jsonProblem(member, depth + 1) : 'must have well-formed keys without NUL';
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
+    }
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+    case 'bigint':
+      return `must not hold a ${typeof value}`;
+  }
 }

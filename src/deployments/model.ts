@@ -1,0 +1,112 @@
+import type { Condition } from '../kernel/conditions.js';
+import type { JsonObject } from '../kernel/json.js';
+import type { Labels } from '../kernel/labels.js';
+import { ON_NEW_SPEC, ON_RETRY, rulesOf, type DeploymentPhase } from './lifecycle.js';
+
+/** A deployment as the decisions about it see it, and what its state alone says. Decisions: status.ts, intents.ts. */
+export const DESIRED_STATES = ['DEPLOYED', 'UNDEPLOYED'] as const;
+export type DesiredState = (typeof DESIRED_STATES)[number];
+export const DEPLOYMENT_ORIGINS = ['MANAGED', 'DISCOVERED'] as const;
+export type DeploymentOrigin = (typeof DEPLOYMENT_ORIGINS)[number];
+
+/** `secret` variables have no value here: the value is internal. */
+export interface EnvVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface ObservedRuntime {
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly resourceId: string | null;
+  readonly endpoint: string | null;
+}
+
+export interface EnvironmentInfo {
+  readonly provider: string | null;
+  readonly account: string | null;
+  readonly region: string | null;
+  readonly location: string | null;
+  readonly hostname: string | null;
+  readonly os: string | null;
+  readonly arch: string | null;
+}
+
+export interface DeploymentError {
+  /** For machines: `HealthCheckFailed`. */
+  readonly code: string;
+  /** For people; at most 4 KiB, cut at a character boundary. */
+  readonly message: string;
+  /** Whether the same again may go well. */
+  readonly retryable: boolean;
+}
+
+export interface DeploymentSpec {
+  readonly desiredState: DesiredState;
+  readonly env: readonly EnvVariable[];
+  readonly runtimeConfig: JsonObject;
+}
+
+/** Everything that a status write may set, and nothing else of a deployment. */
+export interface DeploymentStatus {
+  readonly phase: DeploymentPhase;
+  readonly conditions: readonly Condition[];
+  readonly observedGeneration: number;
+  readonly observedRuntime: ObservedRuntime | null;
+  readonly environmentInfo: EnvironmentInfo | null;
+  readonly error: DeploymentError | null;
+  /** What is serving; null while nothing runs. */
+  readonly currentReleaseId: string | null;
+  /** What it is moving to, or would run when deployed again; null when that is what is serving. */
+  readonly targetReleaseId: string | null;
+  /** A user asked to try again and no report has moved the phase since. */
+  readonly retryRequested: boolean;
+  readonly deletedAt: Date | null;
+}
+
+export interface DeploymentState extends DeploymentSpec, DeploymentStatus {
+  readonly labels: Labels;
+  readonly generation: number;
+  readonly deletionRequestedAt: Date | null;
+}
+
+/** What the spec wants to run: where it is moving to, else what is serving. */
+export function desiredReleaseId(state: Pick<DeploymentStatus, 'currentReleaseId' | 'targetReleaseId'>): string | null {
+  return state.targetReleaseId ?? state.currentReleaseId;
+}
+
+// What may be done now: from the state alone, never from who asks.
+export function canRetry(state: Pick<DeploymentState, 'phase'>): boolean {
+  return ON_RETRY[state.phase] !== null;
+}
+
+export function canDelete(state: Pick<DeploymentState, 'phase' | 'deletionRequestedAt'>): boolean {
+  return state.deletionRequestedAt === null && state.phase !== 'DELETED';
+}
+
+/** Why a new spec would be refused now, one sentence; null if it would be taken. */
+export function blockedBy(state: Pick<DeploymentState, 'phase' | 'deletionRequestedAt'>): string | null {
+  if (state.phase === 'DELETED') return 'It is deleted.';
+  if (state.deletionRequestedAt !== null) return 'It is being deleted.';
+  if (ON_NEW_SPEC[state.phase] !== 'refuse') return null;
+  return `It is ${state.phase}: ${rulesOf(state.phase).meaning}`;
+}
+
+const SUMMARY_MAX = 512;
+
+/** One sentence, the first of: the error, a condition that is false, what is going on. */
+export function summarise(status: Pick<DeploymentStatus, 'phase' | 'conditions' | 'error'>): string {
+  const { error } = status;
+  if (error !== null) return oneLine(`${error.code}: ${error.message}`);
+  const broken = status.conditions.find((condition) => condition.status === 'FALSE');
+  if (broken !== undefined) {
+    return oneLine(`${broken.type} is false (${broken.reason})${broken.message === '' ? '' : `: ${broken.message}`}`);
+  }
+  return rulesOf(status.phase).meaning;
+}
+
+function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  const sentence = [...line].length > SUMMARY_MAX ? `${[...line].slice(0, SUMMARY_MAX - 1).join('')}…` : line;
+  return /[.!?…]$/.test(sentence) ? sentence : `${sentence}.`;
+}

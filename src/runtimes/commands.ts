@@ -1,0 +1,18 @@
+import type { Caller } from '../access/caller.js';
+import type { Failure, Outcome } from '../kernel/failure.js';
+import type { RuntimeRow } from '../store/rows.js';
+import type {
+  CreateRuntimeInput,
+  DeleteRuntimeInput,
+  PatchRuntimeStatusInput,
+  UpdateRuntimeInput,
+} from './input.js';
+
+export type RuntimeOutcome = Outcome<RuntimeRow, Failure<RuntimeRow>>;
+
+export interface RuntimeCommands {
+  create(caller: Caller, input: CreateRuntimeInput): Promise<RuntimeOutcome>;
+  update(caller: Caller, input: UpdateRuntimeInput): Promise<RuntimeOutcome>;
+  delete(caller: Caller, input: DeleteRuntimeInput): Promise<RuntimeOutcome>;
+  patchStatus(caller: Caller, input: PatchRuntimeStatusInput): Promise<RuntimeOutcome>;
+}
