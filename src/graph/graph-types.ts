@@ -19,4 +19,6 @@ export interface GraphTypes {
   };
 }
 
-export type Builder = PothosSchemaTypes.SchemaBuilder<PothosSchemaTypes.ExtendDefaultTypes<GraphTypes>>;
+/** The same with Pothos' defaults filled in: what its refs and builders are generic over. */
+export type Types = PothosSchemaTypes.ExtendDefaultTypes<GraphTypes>;
+export type Builder = PothosSchemaTypes.SchemaBuilder<Types>;
