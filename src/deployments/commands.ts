@@ -18,9 +18,9 @@ export interface AppliedDeployment {
 }
 
 export interface DeploymentCommands {
-  patchStatus(caller: Caller, input: PatchDeploymentStatusInput): Promise<DeploymentOutcome>;
-  apply(caller: Caller, input: ApplyDeploymentInput): Promise<Outcome<AppliedDeployment, Failure<DeploymentRow>>>;
-  undeploy(caller: Caller, input: UndeployDeploymentInput): Promise<DeploymentOutcome>;
-  retry(caller: Caller, input: RetryDeploymentInput): Promise<DeploymentOutcome>;
-  delete(caller: Caller, input: DeleteDeploymentInput): Promise<DeploymentOutcome>;
+  patchDeploymentStatus(caller: Caller, input: PatchDeploymentStatusInput): Promise<DeploymentOutcome>;
+  applyDeployment(caller: Caller, input: ApplyDeploymentInput): Promise<Outcome<AppliedDeployment, Failure<DeploymentRow>>>;
+  undeployDeployment(caller: Caller, input: UndeployDeploymentInput): Promise<DeploymentOutcome>;
+  retryDeployment(caller: Caller, input: RetryDeploymentInput): Promise<DeploymentOutcome>;
+  deleteDeployment(caller: Caller, input: DeleteDeploymentInput): Promise<DeploymentOutcome>;
 }

@@ -18,7 +18,7 @@ export function deploymentWhere(
 ): Prisma.DeploymentWhereInput {
   return {
     AND: [
-      whereOf(predicate, NULLABLE) as Prisma.DeploymentWhereInput, // built from fields of this model
+      whereOf(predicate, NULLABLE),
       within(grant),
       includeDeleted ? {} : { deletedAt: null },
     ],

@@ -4,5 +4,5 @@ import type { ReleaseRow } from '../store/rows.js';
 import type { CreateReleaseInput } from './input.js';
 
 export interface ReleaseCommands {
-  create(caller: Caller, input: CreateReleaseInput): Promise<Outcome<ReleaseRow, Failure<never>>>;
+  createRelease(caller: Caller, input: CreateReleaseInput): Promise<Outcome<ReleaseRow, Failure<never>>>;
 }

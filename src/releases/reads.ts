@@ -10,7 +10,7 @@ const NULLABLE = new Set<string>();
 export function releaseWhere(predicate: ReleasePredicate, grant: Grant<'release:read'>): Prisma.ReleaseWhereInput {
   return {
     AND: [
-      whereOf(predicate, NULLABLE) as Prisma.ReleaseWhereInput, // built from fields of this model
+      whereOf(predicate, NULLABLE),
       within(grant),
     ],
   };

@@ -11,8 +11,8 @@ import type {
 export type RuntimeOutcome = Outcome<RuntimeRow, Failure<RuntimeRow>>;
 
 export interface RuntimeCommands {
-  create(caller: Caller, input: CreateRuntimeInput): Promise<RuntimeOutcome>;
-  update(caller: Caller, input: UpdateRuntimeInput): Promise<RuntimeOutcome>;
-  delete(caller: Caller, input: DeleteRuntimeInput): Promise<RuntimeOutcome>;
-  patchStatus(caller: Caller, input: PatchRuntimeStatusInput): Promise<RuntimeOutcome>;
+  createRuntime(caller: Caller, input: CreateRuntimeInput): Promise<RuntimeOutcome>;
+  updateRuntime(caller: Caller, input: UpdateRuntimeInput): Promise<RuntimeOutcome>;
+  deleteRuntime(caller: Caller, input: DeleteRuntimeInput): Promise<RuntimeOutcome>;
+  patchRuntimeStatus(caller: Caller, input: PatchRuntimeStatusInput): Promise<RuntimeOutcome>;
 }

@@ -14,7 +14,7 @@ export function runtimeWhere(
 ): Prisma.RuntimeWhereInput {
   return {
     AND: [
-      whereOf(predicate, NULLABLE) as Prisma.RuntimeWhereInput, // built from fields of this model
+      whereOf(predicate, NULLABLE),
       within(grant),
       includeDeleted ? {} : { deletedAt: null },
     ],

@@ -24,7 +24,10 @@ export function urlOf(connection: Connection): string {
     : `postgresql://${login}@${host}:${port}/${database}`;
 }
 
-export async function withClient<T>(connection: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  connection: pg.ClientConfig,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client(connection);
   await client.connect();
   try {
