@@ -11,6 +11,7 @@ import { addWatchUnion, SNAPSHOT_READ_ROWS, transitionEvents, watchEvents, type 
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import { canonicalJson } from '../kernel/json.js';
 import { matches } from '../kernel/filter.js';
+import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
 import {
@@ -26,14 +27,15 @@ import {
   type ObservedRuntime,
 } from './model.js';
 import { deploymentSnapshot, deploymentWhere } from './reads.js';
+import { addDeploymentMutations } from './schema-mutations.js';
 
 /** Deployments in the graph: the object, its look-up and lists, its streams. Mutations: `schema-mutations.ts`. */
-export function addDeploymentSchema(graph: Graph) {
+export function addDeploymentSchema(graph: Graph, commands: DeploymentCommands): void {
   const enums = addEnums(graph);
   addFields(graph, enums);
   addQueries(graph, enums);
   addStreams(graph, enums);
-  return enums;
+  addDeploymentMutations(graph, enums, commands);
 }
 
 export type DeploymentEnums = ReturnType<typeof addEnums>;

@@ -20,6 +20,9 @@ export interface GraphDeps {
   readonly reads: PublicReads;
   readonly feed: Feed;
   readonly clock: Clock;
+  readonly commands: {
+    readonly deployments: Parameters<typeof addDeploymentSchema>[1];
+  };
 }
 
 /** Builds the schema from every domain's part: the only importer of `schema.ts` files. */
@@ -35,6 +38,6 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
     feed: deps.feed,
   };
   addFailureTypes(builder, graph.types);
-  addDeploymentSchema(graph);
+  addDeploymentSchema(graph, deps.commands.deployments);
   return builder.toSchema();
 }
