@@ -1,11 +1,14 @@
+import type { EnumRef } from '@pothos/core';
+
 import { addEnum } from '../graph/enum.js';
 import type { Graph } from '../graph/graph.js';
+import type { Types } from '../graph/graph-types.js';
 import { addMutation, addPayload } from '../graph/mutation.js';
 import type { FailureKind } from '../kernel/failure.js';
 import { IDEMPOTENCY_KEY_MAX } from '../kernel/input-fields.js';
 import type { AppliedDeployment, ApplyResult, DeploymentCommands } from './commands.js';
 import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
-import type { DeploymentEnums } from './schema.js';
+import type { DeploymentPhase } from './lifecycle.js';
 
 /** Writes of deployments: what users intend, and what controllers report. */
 const WRITE_FAILURES = [
@@ -18,6 +21,10 @@ const WRITE_FAILURES = [
   'IncompatibleProtocol',
 ] as const satisfies readonly FailureKind[];
 
+interface Enums {
+  readonly phase: EnumRef<Types, DeploymentPhase>;
+}
+
 const said = {
   reason: 'Why, for machines: 1 to 128 letters, digits or `_`; stands in the change log. Null: nothing said.',
   message: 'Why, for people; stands in the change log, cut beyond 4 KiB. Null: nothing said.',
@@ -25,14 +32,16 @@ const said = {
   expectedVersion: 'Only if the deployment is at this version. Null: whatever it is now.',
 } as const;
 
-export function addDeploymentMutations(graph: Graph, enums: DeploymentEnums, commands: DeploymentCommands): void {
+export function addDeploymentMutations(graph: Graph, enums: Enums, commands: DeploymentCommands): void {
   addPatchStatus(graph, enums, commands);
   addApply(graph, commands);
   addIntents(graph, commands);
 }
 
-function addPatchStatus({ builder, types, shared }: Graph, enums: DeploymentEnums, commands: DeploymentCommands): void {
-  const fact = (what: string) => ({ description: `${what} At most ${FACT_MAX} characters. Null: not known.` });
+function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, commands: DeploymentCommands): void {
+  const fact = (what: string) => ({
+    description: `${what} At most ${FACT_MAX} characters. Null: not known.`,
+  });
   const runtime = builder.inputType('ObservedRuntimeInput', {
     description: 'What runs, as the runtime that runs it knows it. Replaces what was reported before.',
     fields: (t) => ({
@@ -63,15 +72,33 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: DeploymentEnum
     }),
   });
   const input = builder.inputType('PatchDeploymentStatusInput', {
-    description: 'What a controller observed. What is left out stays as it is; what is null is cleared where null is allowed.',
+    description:
+      'What a controller observed. What is left out stays as it is; what is null is cleared where null is allowed.',
     fields: (t) => ({
       id: t.id({ required: true, description: 'Which deployment; its runtime must be driven by clients.' }),
-      expectedVersion: t.int({ required: true, description: 'The version that was read: of racing patches with the same one, one wins.' }),
-      observedGeneration: t.int({ description: 'The generation of the spec that was observed. Null: not told. Never goes back.' }),
-      phase: t.field({ type: enums.phase, description: 'Where it is now: a move by fact of the lifecycle. Null: no move.' }),
-      conditions: t.field({ type: [shared.conditionInput], description: 'Conditions that were observed; others stay. Null: none.' }),
-      runtime: t.field({ type: runtime, description: 'The workload as its runtime knows it. Null clears it; left out, it stays.' }),
-      environmentInfo: t.field({ type: environmentInfo, description: 'The environment. Null clears it; left out, it stays.' }),
+      expectedVersion: t.int({
+        required: true,
+        description: 'The version that was read: of racing patches with the same one, one wins.',
+      }),
+      observedGeneration: t.int({
+        description: 'The generation of the spec that was observed. Null: not told. Never goes back.',
+      }),
+      phase: t.field({
+        type: enums.phase,
+        description: 'Where it is now: a move by fact of the lifecycle. Null: no move.',
+      }),
+      conditions: t.field({
+        type: [shared.conditionInput],
+        description: 'Conditions that were observed; others stay. Null: none.',
+      }),
+      runtime: t.field({
+        type: runtime,
+        description: 'The workload as its runtime knows it. Null clears it; left out, it stays.',
+      }),
+      environmentInfo: t.field({
+        type: environmentInfo,
+        description: 'The environment. Null clears it; left out, it stays.',
+      }),
       error: t.field({ type: error, description: 'What went wrong. Null clears it; left out, it stays.' }),
       reason: t.string({ description: said.reason }),
       message: t.string({ description: said.message }),
@@ -79,10 +106,17 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: DeploymentEnum
     }),
   });
   addMutation(builder, 'patchDeploymentStatus', {
-    description: 'Reports what was observed of a deployment on an external runtime. What changes nothing writes nothing.',
+    description:
+      'Reports what was observed of a deployment on an external runtime. What changes nothing writes nothing.',
     object: 'DEPLOYMENT',
     input,
-    payload: addPayload(builder, 'patchDeploymentStatus', 'deployment', types.Deployment, 'The deployment as it is now.'),
+    payload: addPayload(
+      builder,
+      'patchDeploymentStatus',
+      'deployment',
+      types.Deployment,
+      'The deployment as it is now.',
+    ),
     failures: WRITE_FAILURES,
     run: (caller, value) => commands.patchDeploymentStatus(caller, value),
   });
@@ -94,7 +128,10 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     fields: (t) => ({
       name: t.string({ required: true, description: 'At most 255 letters, digits or `_`, no digit first.' }),
       value: t.string({ description: 'The value, at most 32 KiB. Null only together with `secretValue`.' }),
-      secretValue: t.string({ description: 'A value to be kept back. Runtimes of type `external` refuse such values. Null: `value` is given.' }),
+      secretValue: t.string({
+        description:
+          'A value to be kept back. Runtimes of type `external` refuse such values. Null: `value` is given.',
+      }),
     }),
   });
   const runtime = builder.inputType('RuntimeReference', {
@@ -113,16 +150,33 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     }),
   });
   const input = builder.inputType('ApplyDeploymentInput', {
-    description: 'What is wanted of the deployment with this name. On an update, what is left out or null stays as it is.',
+    description:
+      'What is wanted of the deployment with this name. On an update, what is left out or null stays as it is.',
     fields: (t) => ({
       namespace: t.string({ description: 'Its namespace. Null: `default`.' }),
-      name: t.string({ required: true, description: 'Its name: created if there is none of that name, else updated.' }),
+      name: t.string({
+        required: true,
+        description: 'Its name: created if there is none of that name, else updated.',
+      }),
       app: t.string({ description: 'Its app; cannot change. Null: the app of the release.' }),
-      runtime: t.field({ type: runtime, description: 'Where it runs; needed to create it, and cannot change. Null: as it is.' }),
-      release: t.field({ type: release, description: 'What it is to run; needed to create it. Null: as it is.' }),
+      runtime: t.field({
+        type: runtime,
+        description: 'Where it runs; needed to create it, and cannot change. Null: as it is.',
+      }),
+      release: t.field({
+        type: release,
+        description: 'What it is to run; needed to create it. Null: as it is.',
+      }),
       labels: t.field({ type: 'Labels', description: 'All of its labels. Null: as they are, or none.' }),
-      env: t.field({ type: [variable], description: `All of its environment variables, at most ${ENV_MAX}. Null: as they are, or none.` }),
-      runtimeConfig: t.field({ type: 'JSONObject', description: 'What its runtime is told beside that, at most 64 KiB as JSON. Null: as it is, or empty.' }),
+      env: t.field({
+        type: [variable],
+        description: `All of its environment variables, at most ${ENV_MAX}. Null: as they are, or none.`,
+      }),
+      runtimeConfig: t.field({
+        type: 'JSONObject',
+        description:
+          'What its runtime is told beside that, at most 64 KiB as JSON. Null: as it is, or empty.',
+      }),
       expectedVersion: t.int({ description: said.expectedVersion }),
       reason: t.string({ description: said.reason }),
       message: t.string({ description: said.message }),
@@ -137,7 +191,11 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
   const payload = builder.objectRef<AppliedDeployment>('ApplyDeploymentPayload').implement({
     description: '`applyDeployment` was carried out.',
     fields: (t) => ({
-      deployment: t.field({ type: types.Deployment, description: 'The deployment as it is now.', resolve: (done) => done.deployment }),
+      deployment: t.field({
+        type: types.Deployment,
+        description: 'The deployment as it is now.',
+        resolve: (done) => done.deployment,
+      }),
       result: t.field({ type: result, description: 'What was done.', resolve: (done) => done.result }),
     }),
   });
@@ -167,7 +225,13 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
     description: 'Wants nothing of the deployment to run any more; it stays, to be applied again.',
     object: 'DEPLOYMENT',
     input: intentInput('UndeployDeploymentInput', 'Which deployment to take down.'),
-    payload: addPayload(builder, 'undeployDeployment', 'deployment', types.Deployment, 'The deployment as it is now.'),
+    payload: addPayload(
+      builder,
+      'undeployDeployment',
+      'deployment',
+      types.Deployment,
+      'The deployment as it is now.',
+    ),
     failures: WRITE_FAILURES,
     run: (caller, value) => commands.undeployDeployment(caller, value),
   });
@@ -175,7 +239,13 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
     description: 'Asks for what failed to be tried again.',
     object: 'DEPLOYMENT',
     input: intentInput('RetryDeploymentInput', 'Which deployment to try again.'),
-    payload: addPayload(builder, 'retryDeployment', 'deployment', types.Deployment, 'The deployment as it is now.'),
+    payload: addPayload(
+      builder,
+      'retryDeployment',
+      'deployment',
+      types.Deployment,
+      'The deployment as it is now.',
+    ),
     failures: WRITE_FAILURES,
     run: (caller, value) => commands.retryDeployment(caller, value),
   });
@@ -198,7 +268,13 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
         idempotencyKey: t.string({ description: said.idempotencyKey }),
       }),
     }),
-    payload: addPayload(builder, 'deleteDeployment', 'deployment', types.Deployment, 'The deployment as it is now.'),
+    payload: addPayload(
+      builder,
+      'deleteDeployment',
+      'deployment',
+      types.Deployment,
+      'The deployment as it is now.',
+    ),
     failures: WRITE_FAILURES,
     run: (caller, value) => commands.deleteDeployment(caller, value),
   });

@@ -7,7 +7,13 @@ import { grantOf, type Graph } from '../graph/graph.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
 import { storedJson } from '../graph/stored-json.js';
 import { streaming } from '../graph/stream-field.js';
-import { addWatchUnion, SNAPSHOT_READ_ROWS, transitionEvents, watchEvents, type TransitionEvent } from '../graph/stream-types.js';
+import {
+  addWatchUnion,
+  SNAPSHOT_READ_ROWS,
+  transitionEvents,
+  watchEvents,
+  type TransitionEvent,
+} from '../graph/stream-types.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import { canonicalJson } from '../kernel/json.js';
 import { matches } from '../kernel/filter.js';
@@ -41,7 +47,9 @@ export function addDeploymentSchema(graph: Graph, commands: DeploymentCommands):
 export type DeploymentEnums = ReturnType<typeof addEnums>;
 
 function addEnums({ builder, shared: { filters } }: Graph) {
-  const meanings = Object.fromEntries(Object.entries(LIFECYCLE).map(([phase, rule]) => [phase, rule.meaning]));
+  const meanings = Object.fromEntries(
+    Object.entries(LIFECYCLE).map(([phase, rule]) => [phase, rule.meaning]),
+  );
   const phase = addEnum(
     builder,
     'DeploymentPhase',
@@ -52,10 +60,15 @@ function addEnums({ builder, shared: { filters } }: Graph) {
     DEPLOYED: 'It is to run.',
     UNDEPLOYED: 'It is not to run; the deployment stays, to be deployed again.',
   });
-  const origin = addEnum<DeploymentOrigin>(builder, 'DeploymentOrigin', 'How a deployment came to be known.', {
-    MANAGED: 'It was applied by a client of this server.',
-    DISCOVERED: 'It was found on its runtime; nobody here manages it.',
-  });
+  const origin = addEnum<DeploymentOrigin>(
+    builder,
+    'DeploymentOrigin',
+    'How a deployment came to be known.',
+    {
+      MANAGED: 'It was applied by a client of this server.',
+      DISCOVERED: 'It was found on its runtime; nobody here manages it.',
+    },
+  );
   const filter = addFilter<DeploymentFilterField>(
     builder,
     filters,
@@ -65,7 +78,10 @@ function addEnums({ builder, shared: { filters } }: Graph) {
       name: { type: filters.text, description: 'The name.' },
       app: { type: filters.text, description: 'The app.' },
       phase: { type: addEnumFilter(builder, 'DeploymentPhase', phase), description: 'The phase.' },
-      desiredState: { type: addEnumFilter(builder, 'DesiredState', desiredState), description: 'The desired state.' },
+      desiredState: {
+        type: addEnumFilter(builder, 'DesiredState', desiredState),
+        description: 'The desired state.',
+      },
       origin: { type: addEnumFilter(builder, 'DeploymentOrigin', origin), description: 'The origin.' },
       runtimeId: { type: filters.id, description: 'The runtime.' },
     },
@@ -81,12 +97,19 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
   builder.objectFields(types.Deployment, (t) => ({
     id: t.exposeID('id', { description: 'A TypeID such as `dep_01h455vb4pex5vsknk084sn02q`.' }),
     namespace: t.exposeString('namespace', { description: 'The namespace. Never changes.' }),
-    name: t.exposeString('name', { description: 'The name, unique in the namespace among those not deleted. Never changes.' }),
+    name: t.exposeString('name', {
+      description: 'The name, unique in the namespace among those not deleted. Never changes.',
+    }),
     app: t.exposeString('app', { description: 'The app that it installs. Never changes.' }),
     origin: t.expose('origin', { type: enums.origin, description: 'How it came to be known.' }),
-    labels: t.expose('labels', { type: 'Labels', description: 'Labels, for filters. Empty if there are none.' }),
+    labels: t.expose('labels', {
+      type: 'Labels',
+      description: 'Labels, for filters. Empty if there are none.',
+    }),
     generation: t.exposeInt('generation', { description: 'Counts changes of `spec`, from 1.' }),
-    version: t.exposeInt('version', { description: 'Counts every change, from 1: what to expect when patching.' }),
+    version: t.exposeInt('version', {
+      description: 'Counts every change, from 1: what to expect when patching.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was created.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
     deletionRequestedAt: t.expose('deletionRequestedAt', {
@@ -94,9 +117,16 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
       nullable: true,
       description: 'When somebody asked to delete it; null if nobody did.',
     }),
-    protocolVersion: t.exposeInt('protocolVersion', { description: 'The version of the reporting protocol it was made with.' }),
-    retryRequested: t.exposeBoolean('retryRequested', { description: 'Whether a retry was asked for and has not begun yet.' }),
-    canRetry: t.boolean({ description: 'Whether there is anything to retry now, whoever asks.', resolve: canRetry }),
+    protocolVersion: t.exposeInt('protocolVersion', {
+      description: 'The version of the reporting protocol it was made with.',
+    }),
+    retryRequested: t.exposeBoolean('retryRequested', {
+      description: 'Whether a retry was asked for and has not begun yet.',
+    }),
+    canRetry: t.boolean({
+      description: 'Whether there is anything to retry now, whoever asks.',
+      resolve: canRetry,
+    }),
     canDelete: t.boolean({ description: 'Whether it can be deleted now, whoever asks.', resolve: canDelete }),
     blockedBy: t.string({
       nullable: true,
@@ -115,13 +145,15 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
       type: types.Release,
       nullable: true,
       description: 'What is serving; null if nothing is, or the caller may not see it.',
-      resolve: (row, _args, { load }) => (row.currentReleaseId === null ? null : load.byId('RELEASE', row.currentReleaseId)),
+      resolve: (row, _args, { load }) =>
+        row.currentReleaseId === null ? null : load.byId('RELEASE', row.currentReleaseId),
     }),
     targetRelease: t.field({
       type: types.Release,
       nullable: true,
       description: 'What it is moving to; null if it is not moving, or the caller may not see it.',
-      resolve: (row, _args, { load }) => (row.targetReleaseId === null ? null : load.byId('RELEASE', row.targetReleaseId)),
+      resolve: (row, _args, { load }) =>
+        row.targetReleaseId === null ? null : load.byId('RELEASE', row.targetReleaseId),
     }),
     changes: t.field({
       type: changes.page,
@@ -146,13 +178,19 @@ function specType({ builder }: Graph, enums: DeploymentEnums) {
     description: 'One environment variable of what runs.',
     fields: (t) => ({
       name: t.exposeString('name', { description: 'The name of the variable.' }),
-      value: t.exposeString('value', { nullable: true, description: 'The value; null for a value that is kept back.' }),
+      value: t.exposeString('value', {
+        nullable: true,
+        description: 'The value; null for a value that is kept back.',
+      }),
     }),
   });
   return builder.objectRef<Row>('DeploymentSpec').implement({
     description: 'What is wanted of a deployment. Changes raise `generation`.',
     fields: (t) => ({
-      desiredState: t.expose('desiredState', { type: enums.desiredState, description: 'Whether it is to run.' }),
+      desiredState: t.expose('desiredState', {
+        type: enums.desiredState,
+        description: 'Whether it is to run.',
+      }),
       env: t.field({
         type: [variable],
         description: 'Its environment variables, by name.',
@@ -160,7 +198,8 @@ function specType({ builder }: Graph, enums: DeploymentEnums) {
       }),
       runtimeConfig: t.expose('runtimeConfig', {
         type: 'JSONObject',
-        description: 'What its runtime is told beside that; its meaning is the runtime’s own. Empty if nothing.',
+        description:
+          'What its runtime is told beside that; its meaning is the runtime’s own. Empty if nothing.',
       }),
     }),
   });
@@ -211,7 +250,10 @@ function statusType({ builder, shared }: Graph, enums: DeploymentEnums) {
 }
 
 function observedRuntimeType(builder: Graph['builder']) {
-  const fact = (what: string) => ({ nullable: true as const, description: `${what} Null if it was not reported.` });
+  const fact = (what: string) => ({
+    nullable: true as const,
+    description: `${what} Null if it was not reported.`,
+  });
   return builder.objectRef<ObservedRuntime>('ObservedRuntime').implement({
     description: 'What runs, as the runtime that runs it knows it.',
     fields: (t) => ({
@@ -224,7 +266,10 @@ function observedRuntimeType(builder: Graph['builder']) {
 }
 
 function environmentInfoType(builder: Graph['builder']) {
-  const fact = (what: string) => ({ nullable: true as const, description: `${what} Null if it was not reported.` });
+  const fact = (what: string) => ({
+    nullable: true as const,
+    description: `${what} Null if it was not reported.`,
+  });
   return builder.objectRef<EnvironmentInfo>('EnvironmentInfo').implement({
     description: 'The environment that a deployment runs in.',
     fields: (t) => ({
@@ -257,7 +302,8 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
     deployment: t.field({
       type: types.Deployment,
       nullable: true,
-      description: 'One deployment, by id or by namespace and name; null if there is none that the caller may see.',
+      description:
+        'One deployment, by id or by namespace and name; null if there is none that the caller may see.',
       args: lookUpArguments(t.arg, 'deployment'),
       resolve: (_root, args, context) => {
         const target = lookUpOf(args);
@@ -274,16 +320,28 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
         ...pageArguments(t.arg),
         filter: t.arg({ type: enums.filter, description: 'Which ones. Null: all.' }),
         orderBy: t.arg({ type: shared.order, description: 'In which order. Null: oldest first.' }),
-        includeDeleted: t.arg.boolean({ description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.' }),
+        includeDeleted: t.arg.boolean({
+          description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.',
+        }),
       },
       resolve: (_root, args, context, info) =>
-        readConnection(graph, 'deployment', whereOf(context, args.filter, args.includeDeleted ?? false), args, info),
+        readConnection(
+          graph,
+          'deployment',
+          whereOf(context, args.filter, args.includeDeleted ?? false),
+          args,
+          info,
+        ),
     }),
   }));
 }
 
 function whereOf(context: Context, filter: DeploymentFilter | null | undefined, includeDeleted: boolean) {
-  return deploymentWhere(parseFilter(deploymentFilterSchema, filter), grantOf(context, 'deployment:read'), includeDeleted);
+  return deploymentWhere(
+    parseFilter(deploymentFilterSchema, filter),
+    grantOf(context, 'deployment:read'),
+    includeDeleted,
+  );
 }
 
 function addStreams(graph: Graph, enums: DeploymentEnums): void {
@@ -308,13 +366,30 @@ function addStreams(graph: Graph, enums: DeploymentEnums): void {
         description: 'The phase afterwards.',
         resolve: ({ change }) => (change.to ?? 'DELETED') as DeploymentPhase, // null where the row was removed by hand
       }),
-      version: t.int({ description: 'The version that the move made.', resolve: ({ change }) => change.version }),
-      reason: t.string({ nullable: true, description: 'Why, for machines; null if nothing was said.', resolve: ({ change }) => change.reason }),
-      message: t.string({ nullable: true, description: 'Why, for people; null if nothing was said.', resolve: ({ change }) => change.message }),
-      actor: t.string({ description: 'Who moved it, as in the change log.', resolve: ({ change }) => change.actor }),
+      version: t.int({
+        description: 'The version that the move made.',
+        resolve: ({ change }) => change.version,
+      }),
+      reason: t.string({
+        nullable: true,
+        description: 'Why, for machines; null if nothing was said.',
+        resolve: ({ change }) => change.reason,
+      }),
+      message: t.string({
+        nullable: true,
+        description: 'Why, for people; null if nothing was said.',
+        resolve: ({ change }) => change.message,
+      }),
+      actor: t.string({
+        description: 'Who moved it, as in the change log.',
+        resolve: ({ change }) => change.actor,
+      }),
     }),
   });
-  const filterArgument = { type: enums.filter, description: 'Which deployments, as they are before or after a change. Null: all.' };
+  const filterArgument = {
+    type: enums.filter,
+    description: 'Which deployments, as they are before or after a change. Null: all.',
+  };
   builder.subscriptionFields((t) => ({
     deploymentPhaseChanged: t.field({
       type: transition,
@@ -344,7 +419,10 @@ function addStreams(graph: Graph, enums: DeploymentEnums): void {
         'The deployments of a filter, kept current: without `after` a snapshot first, then what changes. Several changes of one deployment may come as one.',
       args: {
         filter: t.arg(filterArgument),
-        after: t.arg({ type: 'ChangeCursor', description: 'Go on behind this cursor. Null: a snapshot first.' }),
+        after: t.arg({
+          type: 'ChangeCursor',
+          description: 'Go on behind this cursor. Null: a snapshot first.',
+        }),
         onExpired: t.arg({
           type: streams.onExpired,
           description: 'What to do when the log no longer reaches back to `after`. Null: ERROR.',

@@ -2,9 +2,17 @@ import type { ArgBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 
-import type { Keyset, PageResult, PublicTable, Rows, SortDirection, SortField, Wheres } from '../store/public-types.js';
+import type {
+  Keyset,
+  PageResult,
+  PublicReads,
+  PublicTable,
+  Rows,
+  SortDirection,
+  SortField,
+  Wheres,
+} from '../store/public-types.js';
 import { operationError } from './errors.js';
-import type { Graph } from './graph.js';
 import type { Builder, Types } from './graph-types.js';
 import { decodePageCursor, encodePageCursor } from './page-cursor.js';
 import { selectedFields } from './selected-fields.js';
@@ -64,7 +72,10 @@ export function pageArguments(t: ArgBuilder<Types>) {
 }
 
 /** What is selected of a node costs as often as there may be nodes. */
-export function pageComplexity(args: Pick<PageArgs, 'first' | 'last'>): { field: number; multiplier: number } {
+export function pageComplexity(args: Pick<PageArgs, 'first' | 'last'>): {
+  field: number;
+  multiplier: number;
+} {
   const size = pageSize.safeParse(args.first ?? args.last ?? PAGE_SIZE_DEFAULT);
   return { field: 1, multiplier: size.success ? size.data : PAGE_SIZE_MAX };
 }
@@ -78,26 +89,36 @@ export function addConnectionType<Row extends ConnectionRow>(
   // Pothos cannot compute with a row type that is still open; what it needs to know is that rows are objects.
   const node = nodeType as unknown as ObjectRef<Types, ConnectionRow>;
   const what = name.toLowerCase();
-  const edge = builder.objectRef<{ readonly node: ConnectionRow; readonly order: Order }>(`${name}Edge`).implement({
-    description: `One ${what} of a page, and its place.`,
-    fields: (t) => ({
-      cursor: t.string({
-        description: 'Where this one stands: give it as `after` or `before`.',
-        resolve: (one) => cursorOf(one.order, one.node),
+  const edge = builder
+    .objectRef<{ readonly node: ConnectionRow; readonly order: Order }>(`${name}Edge`)
+    .implement({
+      description: `One ${what} of a page, and its place.`,
+      fields: (t) => ({
+        cursor: t.string({
+          description: 'Where this one stands: give it as `after` or `before`.',
+          resolve: (one) => cursorOf(one.order, one.node),
+        }),
+        node: t.field({ type: node, description: `The ${what}.`, resolve: (one) => one.node }),
       }),
-      node: t.field({ type: node, description: `The ${what}.`, resolve: (one) => one.node }),
-    }),
-  });
+    });
   const connection = builder.objectRef<Connection>(`${name}Connection`).implement({
     description: `A page of the ${what}s that the caller may see.`,
     fields: (t) => ({
-      nodes: t.field({ type: [node], description: 'The objects of this page, in order.', resolve: ({ page }) => [...page.rows] }),
+      nodes: t.field({
+        type: [node],
+        description: 'The objects of this page, in order.',
+        resolve: ({ page }) => [...page.rows],
+      }),
       edges: t.field({
         type: [edge],
         description: 'The same objects, each with its place.',
         resolve: ({ page, order }) => page.rows.map((row) => ({ node: row, order })),
       }),
-      pageInfo: t.field({ type: builder.pageInfoRef(), description: 'Whether and where there is more.', resolve: pageInfoOf }),
+      pageInfo: t.field({
+        type: builder.pageInfoRef(),
+        description: 'Whether and where there is more.',
+        resolve: pageInfoOf,
+      }),
       totalCount: t.int({
         description: 'How many objects the whole list has. Counted only when selected.',
         complexity: 1,
@@ -117,7 +138,7 @@ export function addConnectionType<Row extends ConnectionRow>(
 
 /** Reads a page as its field is selected. `where` already says who may see what. */
 export async function readConnection<T extends PublicTable>(
-  graph: Pick<Graph, 'reads' | 'feed'>,
+  graph: { readonly reads: PublicReads; readonly feed: Pick<Feed, 'cursorOf'> },
   table: T,
   where: Wheres[T],
   args: PageArgs,
@@ -126,7 +147,10 @@ export async function readConnection<T extends PublicTable>(
   if (typeof args.first === 'number' && typeof args.last === 'number') {
     throw operationError('BAD_USER_INPUT', '`first` and `last` must not be given together.');
   }
-  const order: Order = { field: args.orderBy?.field ?? 'createdAt', direction: args.orderBy?.direction ?? 'asc' };
+  const order: Order = {
+    field: args.orderBy?.field ?? 'createdAt',
+    direction: args.orderBy?.direction ?? 'asc',
+  };
   const forward = typeof args.last !== 'number';
   const wanted = selectedFields(info);
   const after = place(args.after, order, 'after');

@@ -12,7 +12,9 @@ export function addEnum<V extends string>(
   description: string,
   values: Readonly<Record<V, string>>,
 ): EnumRef<Types, V> {
-  const described = Object.entries<string>(values).map(([value, meaning]) => [value, { description: meaning }] as const);
+  const described = Object.entries<string>(values).map(
+    ([value, meaning]) => [value, { description: meaning }] as const,
+  );
   const byName: Record<string, { description: string }> = Object.fromEntries(described);
   return builder.enumType(name, { description, values: byName }) as unknown as EnumRef<Types, V>; // fromEntries forgets which keys there were
 }

@@ -32,7 +32,9 @@ export function addFilterInputs(builder: Builder): FilterInputs {
         equals: t.string({ description: EQUALS }),
         in: t.stringList({ description: IN }),
         notIn: t.stringList({ description: NOT_IN }),
-        startsWith: t.string({ description: 'The text must begin with this, upper and lower case told apart.' }),
+        startsWith: t.string({
+          description: 'The text must begin with this, upper and lower case told apart.',
+        }),
       }),
     }),
     id: builder.inputType('IdFilter', {
@@ -57,7 +59,11 @@ export function addFilterInputs(builder: Builder): FilterInputs {
 }
 
 /** `DeploymentPhaseFilter`: exact comparison with values of an enumeration. */
-export function addEnumFilter<V extends string>(builder: Builder, name: string, type: EnumRef<Types, V>): InputRef<FieldFilter> {
+export function addEnumFilter<V extends string>(
+  builder: Builder,
+  name: string,
+  type: EnumRef<Types, V>,
+): InputRef<FieldFilter> {
   return builder.inputType(`${name}Filter`, {
     description: `Which ${name} it must be. What stands side by side must all hold.`,
     fields: (t) => ({
@@ -81,16 +87,26 @@ export function addFilter<F extends string>(
     description: `Which ${name.toLowerCase()}s are meant. What stands side by side must all hold; at most ${FILTER_DEPTH_MAX} levels and ${FILTER_LEAVES_MAX} comparisons. Empty: all.`,
     fields: (t) => ({
       and: t.field({ type: [filter], description: 'All of these must hold. Null: no such condition.' }),
-      or: t.field({ type: [filter], description: 'At least one of these must hold. Null: no such condition.' }),
+      or: t.field({
+        type: [filter],
+        description: 'At least one of these must hold. Null: no such condition.',
+      }),
       not: t.field({ type: filter, description: 'This must not hold. Null: no such condition.' }),
       ...(labels
-        ? { labels: t.field({ type: [inputs.label], description: 'What the labels must be; all must hold. Null: anything.' }) }
+        ? {
+            labels: t.field({
+              type: [inputs.label],
+              description: 'What the labels must be; all must hold. Null: anything.',
+            }),
+          }
         : {}),
       ...Object.fromEntries(
-        Object.entries<{ type: InputRef<FieldFilter>; description: string }>(fields).map(([field, { type, description }]) => [
-          field,
-          t.field({ type, description: `${description} Null: any.` }),
-        ]),
+        Object.entries<{ type: InputRef<FieldFilter>; description: string }>(fields).map(
+          ([field, { type, description }]) => [
+            field,
+            t.field({ type, description: `${description} Null: any.` }),
+          ],
+        ),
       ),
     }),
   });
@@ -101,6 +117,8 @@ export function addFilter<F extends string>(
 export function parseFilter<P>(schema: z.ZodType<P>, filter: unknown): P {
   const parsed = schema.safeParse(filter ?? undefined);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.slice(0, 20).map((issue) => `\`${['filter', ...issue.path.map(String)].join('.')}\` ${issue.message}`);
+  const issues = parsed.error.issues
+    .slice(0, 20)
+    .map((issue) => `\`${['filter', ...issue.path.map(String)].join('.')}\` ${issue.message}`);
   throw operationError('BAD_USER_INPUT', `${issues.join('; ')}.`);
 }

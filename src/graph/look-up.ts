@@ -17,7 +17,9 @@ export function lookUpArguments(t: ArgBuilder<Types>, what: string) {
     namespace: t.string({
       description: `Where the name is looked up. Null: \`${DEFAULT_NAMESPACE}\`. Not together with \`id\`.`,
     }),
-    name: t.string({ description: `The name of the ${what}, which must not be deleted. Not together with \`id\`.` }),
+    name: t.string({
+      description: `The name of the ${what}, which must not be deleted. Not together with \`id\`.`,
+    }),
   };
 }
 

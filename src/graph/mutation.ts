@@ -35,7 +35,9 @@ export function addMutation<Input extends object, Payload>(
       type: options.payload as unknown as ObjectRef<Types, object>,
       description: options.description,
       complexity: MUTATION_COST,
-      args: { input: t.arg({ type: options.input, required: true, description: 'What to do, and with what.' }) },
+      args: {
+        input: t.arg({ type: options.input, required: true, description: 'What to do, and with what.' }),
+      },
       errors: {
         types,
         directResult: true,
@@ -62,7 +64,11 @@ export function addPayload<Row>(
     description: `\`${mutation}\` was carried out.`,
     fields: (t) => ({
       // As above: an object, whatever its columns.
-      [field]: t.field({ type: type as unknown as ObjectRef<Types, object>, description, resolve: (row) => row }),
+      [field]: t.field({
+        type: type as unknown as ObjectRef<Types, object>,
+        description,
+        resolve: (row) => row,
+      }),
     }),
   });
   return payload as unknown as ObjectRef<Types, Row>; // resolves to the row itself

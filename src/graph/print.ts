@@ -19,7 +19,8 @@ const unresolvable: GraphDeps = {
 };
 
 function absent<T extends object>(part: string): T {
-  return new Proxy({} as T, { // nothing of it is there, and whoever reaches for it is told
+  return new Proxy({} as T, {
+    // nothing of it is there, and whoever reaches for it is told
     get: (_target, name) => {
       throw new Error(`${part}.${String(name)}: this schema is only printed`);
     },

@@ -9,7 +9,9 @@ import {
 } from 'graphql';
 
 /** The names of the fields that are selected below this field, through fragments, without what is skipped. */
-export function selectedFields(info: Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments' | 'variableValues'>): ReadonlySet<string> {
+export function selectedFields(
+  info: Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments' | 'variableValues'>,
+): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (set: SelectionSetNode | undefined) => {
     for (const selection of set?.selections ?? []) {

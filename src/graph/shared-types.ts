@@ -8,11 +8,16 @@ import type { Builder, Types } from './graph-types.js';
 
 /** Small types that several domains use. */
 export function addSharedTypes(builder: Builder) {
-  const conditionStatus = addEnum<ConditionStatus>(builder, 'ConditionStatus', 'What is known of a condition.', {
-    TRUE: 'It holds.',
-    FALSE: 'It does not hold.',
-    UNKNOWN: 'It could not be observed.',
-  });
+  const conditionStatus = addEnum<ConditionStatus>(
+    builder,
+    'ConditionStatus',
+    'What is known of a condition.',
+    {
+      TRUE: 'It holds.',
+      FALSE: 'It does not hold.',
+      UNKNOWN: 'It could not be observed.',
+    },
+  );
   return {
     filters: addFilterInputs(builder),
     condition: conditionType(builder, conditionStatus),
@@ -28,10 +33,18 @@ function conditionType(builder: Builder, status: StatusRef): ObjectRef<Types, Co
   return builder.objectRef<Condition>('Condition').implement({
     description: 'One typed observation of an object, as a controller reported it.',
     fields: (t) => ({
-      type: t.exposeString('type', { description: 'What is observed, `Ready` say. An object has one condition of each type.' }),
-      status: t.field({ type: status, description: 'Whether it holds.', resolve: (condition) => condition.status }),
+      type: t.exposeString('type', {
+        description: 'What is observed, `Ready` say. An object has one condition of each type.',
+      }),
+      status: t.field({
+        type: status,
+        description: 'Whether it holds.',
+        resolve: (condition) => condition.status,
+      }),
       reason: t.exposeString('reason', { description: 'Why, for machines: `HealthCheckFailed`.' }),
-      message: t.exposeString('message', { description: 'Why, for people; at most 4 KiB, empty if nothing was said.' }),
+      message: t.exposeString('message', {
+        description: 'Why, for people; at most 4 KiB, empty if nothing was said.',
+      }),
       lastTransitionAt: t.field({
         type: 'DateTime',
         description: 'When `status` last flipped.',
@@ -41,7 +54,9 @@ function conditionType(builder: Builder, status: StatusRef): ObjectRef<Types, Co
           return moment;
         },
       }),
-      observedGeneration: t.exposeInt('observedGeneration', { description: 'The generation of the object that was observed.' }),
+      observedGeneration: t.exposeInt('observedGeneration', {
+        description: 'The generation of the object that was observed.',
+      }),
     }),
   });
 }
@@ -52,9 +67,14 @@ function conditionInput(builder: Builder, status: StatusRef) {
     fields: (t) => ({
       type: t.string({ required: true, description: 'What is observed: 1 to 128 letters, digits or `_`.' }),
       status: t.field({ type: status, required: true, description: 'Whether it holds.' }),
-      reason: t.string({ required: true, description: 'Why, for machines: 1 to 128 letters, digits or `_`.' }),
+      reason: t.string({
+        required: true,
+        description: 'Why, for machines: 1 to 128 letters, digits or `_`.',
+      }),
       message: t.string({ description: 'Why, for people; beyond 4 KiB it is cut. Null: nothing said.' }),
-      observedGeneration: t.int({ description: 'The generation that was observed. Null: that of the whole report.' }),
+      observedGeneration: t.int({
+        description: 'The generation that was observed. Null: that of the whole report.',
+      }),
     }),
   });
 }
@@ -68,7 +88,8 @@ function orderInputs(builder: Builder) {
     } as const,
   });
   const field = builder.enumType('OrderField', {
-    description: 'What a list is sorted by: facts that never change, so that no object is met twice or missed while pages are turned.',
+    description:
+      'What a list is sorted by: facts that never change, so that no object is met twice or missed while pages are turned.',
     values: {
       CREATED_AT: { value: 'createdAt', description: 'When the object was created.' },
       NAME: { value: 'name', description: 'The name of the object.' },
@@ -79,13 +100,30 @@ function orderInputs(builder: Builder) {
     order: builder.inputType('OrderBy', {
       description: 'The order of a list. Objects with equal values follow each other by id.',
       fields: (t) => ({
-        field: t.field({ type: field, required: true, defaultValue: 'createdAt', description: 'What to sort by. Default: CREATED_AT.' }),
-        direction: t.field({ type: direction, required: true, defaultValue: 'asc', description: directionField }),
+        field: t.field({
+          type: field,
+          required: true,
+          defaultValue: 'createdAt',
+          description: 'What to sort by. Default: CREATED_AT.',
+        }),
+        direction: t.field({
+          type: direction,
+          required: true,
+          defaultValue: 'asc',
+          description: directionField,
+        }),
       }),
     }),
     creationOrder: builder.inputType('CreationOrderBy', {
       description: 'The order of a list of objects without names: by when they were created, then by id.',
-      fields: (t) => ({ direction: t.field({ type: direction, required: true, defaultValue: 'asc', description: directionField }) }),
+      fields: (t) => ({
+        direction: t.field({
+          type: direction,
+          required: true,
+          defaultValue: 'asc',
+          description: directionField,
+        }),
+      }),
     }),
   };
 }

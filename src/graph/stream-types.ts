@@ -38,7 +38,11 @@ export function addStreamTypes(builder: Builder) {
         description: 'Resume `after` this, on any server, and nothing is missed and nothing comes twice.',
         resolve: (one) => one.cursor,
       }),
-      at: t.field({ type: 'DateTime', description: 'When it happened; for a snapshot, when it was read.', resolve: (one) => one.at }),
+      at: t.field({
+        type: 'DateTime',
+        description: 'When it happened; for a snapshot, when it was read.',
+        resolve: (one) => one.at,
+      }),
     }),
   });
   const snapshotEnd = builder.objectRef<EventBase>('SnapshotEnd').implement({
@@ -56,22 +60,34 @@ export function addStreamTypes(builder: Builder) {
   const reset = builder.objectRef<ResetEvent>('Reset').implement({
     description: 'Forget what you hold: a new snapshot follows.',
     interfaces: [event],
-    fields: (t) => ({ reason: t.field({ type: resetReason, description: 'Why.', resolve: (one) => one.reason }) }),
+    fields: (t) => ({
+      reason: t.field({ type: resetReason, description: 'Why.', resolve: (one) => one.reason }),
+    }),
   });
   const removalReason = addEnum(builder, 'RemovalReason', 'Why an object left a watch.', {
     LEFT_FILTER: 'It changed, and the filter no longer holds for it.',
     DELETED: 'It was deleted.',
   });
-  const onExpired = addEnum(builder, 'OnExpired', 'What a watch does with a cursor that the log no longer reaches back to.', {
-    ERROR: 'It ends with CURSOR_EXPIRED.',
-    SNAPSHOT: 'It sends a Reset and a new snapshot.',
-  });
+  const onExpired = addEnum(
+    builder,
+    'OnExpired',
+    'What a watch does with a cursor that the log no longer reaches back to.',
+    {
+      ERROR: 'It ends with CURSOR_EXPIRED.',
+      SNAPSHOT: 'It sends a Reset and a new snapshot.',
+    },
+  );
   return { event, snapshotEnd, bookmark, reset, removalReason, onExpired };
 }
 export type StreamTypes = ReturnType<typeof addStreamTypes>;
 
 /** `DeploymentEvent` and its members `DeploymentAdded`, `DeploymentChanged`, `DeploymentRemoved`. */
-export function addWatchUnion<Row>(builder: Builder, streams: StreamTypes, name: string, rowType: ObjectRef<Types, Row>) {
+export function addWatchUnion<Row>(
+  builder: Builder,
+  streams: StreamTypes,
+  name: string,
+  rowType: ObjectRef<Types, Row>,
+) {
   // Pothos cannot compute with a row type that is still open; rows are objects.
   const type = rowType as unknown as ObjectRef<Types, object>;
   const field = name.slice(0, 1).toLowerCase() + name.slice(1);
@@ -80,7 +96,11 @@ export function addWatchUnion<Row>(builder: Builder, streams: StreamTypes, name:
       description,
       interfaces: [streams.event],
       fields: (t) => ({
-        [field]: t.field({ type, description: `The ${field} at this version.`, resolve: (one) => one.object }),
+        [field]: t.field({
+          type,
+          description: `The ${field} at this version.`,
+          resolve: (one) => one.object,
+        }),
       }),
     });
   const removed = builder.objectRef<RemovedEvent>(`${name}Removed`).implement({
@@ -89,12 +109,19 @@ export function addWatchUnion<Row>(builder: Builder, streams: StreamTypes, name:
     fields: (t) => ({
       id: t.id({ description: `Which ${field} it was.`, resolve: (one) => one.object.id }),
       reason: t.field({ type: streams.removalReason, description: 'Why.', resolve: (one) => one.removal }),
-      [field]: t.field({ type, description: `The ${field} as it was when it left.`, resolve: (one) => one.object }),
+      [field]: t.field({
+        type,
+        description: `The ${field} as it was when it left.`,
+        resolve: (one) => one.object,
+      }),
     }),
   });
   const types = [
     member('Added', `The ${field} is part of the snapshot, was created, or came into the filter.`),
-    member('Changed', `The ${field} changed. If several changes came faster than they could be sent, this is the newest.`),
+    member(
+      'Changed',
+      `The ${field} changed. If several changes came faster than they could be sent, this is the newest.`,
+    ),
     removed,
     streams.snapshotEnd,
     streams.bookmark,
