@@ -6,7 +6,7 @@ import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
 import type { Clock } from '../kernel/clock.js';
 import { done, notFound, refused, type Outcome } from '../kernel/failure.js';
-import { newId, parseId, type AgentId } from '../kernel/ids.js';
+import { newId, type AgentId } from '../kernel/ids.js';
 import type { Log } from '../kernel/log.js';
 import { validated } from '../kernel/validate.js';
 import type { Database } from '../store/database.js';
@@ -14,10 +14,13 @@ import type { AgentRow } from '../store/rows.js';
 import {
   AGENT_PROTOCOL,
   AGENT_REASONS,
+  agentTargetSchema,
+  cordonSchema,
   heartbeatSchema,
   protocolRefusal,
   registrationChanges,
   registrationSchema,
+  type AgentTarget,
   type Registration,
 } from './model.js';
 import {
@@ -53,11 +56,6 @@ export interface Beaten {
   readonly id: AgentId;
   /** False for a stale beat: a newer one was there already, and nothing changed. */
   readonly applied: boolean;
-}
-
-export interface AgentTarget {
-  readonly id: string;
-  readonly expectedVersion?: number | null | undefined;
 }
 
 /** How often a registration begins again when the agent is deregistered, or a name given back, beneath it. */
@@ -98,9 +96,9 @@ export function agentCommands(deps: AgentDeps) {
       const parsed = validated(heartbeatSchema, input);
       if (!parsed.done) return parsed;
       const beat = parsed.value;
-      const id = parseId('AGENT', beat.id);
+      const { id } = beat;
       const grant = authorise(caller, 'agent:beat');
-      if (!id || !grant) return notFound('agent');
+      if (!grant) return notFound('agent');
       // Past the feed: no change row is written, so there is nothing to wake it for.
       if (await agentBeat(database.pool, grant, beat)) return done({ id, applied: true });
       if (await agentBeatMoving(database.writer, grant, beat)) return done({ id, applied: true });
@@ -111,22 +109,24 @@ export function agentCommands(deps: AgentDeps) {
       return done({ id, applied: false });
     },
 
-    async deregisterAgent(caller: Caller, target: AgentTarget): Promise<Outcome<AgentRow>> {
-      return withAgent(database, caller, 'agent:deregister', target, async (tx, grant, agent) => {
+    /** `input` is checked here. */
+    async deregisterAgent(caller: Caller, input: unknown): Promise<Outcome<AgentRow>> {
+      const parsed = validated(agentTargetSchema, input);
+      if (!parsed.done) return parsed;
+      return withAgent(database, caller, 'agent:deregister', parsed.value, async (tx, grant, agent) => {
         const deletedAt = deps.clock.now();
         const marked = await agentUpdate(tx, grant, agent, { deletedAt }, AGENT_REASONS.deregistered);
-        await agentRemove(tx, grant, target.id as AgentId); // parsed by withAgent
+        await agentRemove(tx, grant, parsed.value.id);
         return marked;
       });
     },
 
-    /** A cordoned agent keeps its work and gets no new. `cordoned: false` takes it back. */
-    async cordonAgent(
-      caller: Caller,
-      target: AgentTarget & { readonly cordoned: boolean },
-    ): Promise<Outcome<AgentRow>> {
-      const { cordoned } = target;
-      return withAgent(database, caller, 'agent:operate', target, async (tx, grant, agent) => {
+    /** A cordoned agent keeps its work and gets no new; `cordoned: false` takes it back. `input` is checked here. */
+    async cordonAgent(caller: Caller, input: unknown): Promise<Outcome<AgentRow>> {
+      const parsed = validated(cordonSchema, input);
+      if (!parsed.done) return parsed;
+      const { cordoned } = parsed.value;
+      return withAgent(database, caller, 'agent:operate', parsed.value, async (tx, grant, agent) => {
         if (agent.cordoned === cordoned) return agent;
         const reason = cordoned ? AGENT_REASONS.cordoned : AGENT_REASONS.uncordoned;
         return agentUpdate(tx, grant, agent, { cordoned }, reason);
@@ -209,21 +209,21 @@ async function withAgent<A extends 'agent:deregister' | 'agent:operate'>(
   database: Database,
   caller: Caller,
   action: A,
-  target: AgentTarget,
+  target: Pick<AgentTarget, 'id' | 'expectedVersion'>,
   decide: (
     tx: Parameters<Parameters<Database['inTransaction']>[0]>[0],
     grant: Grant<A>,
     agent: AgentRow,
   ) => Promise<AgentRow>,
 ): Promise<Outcome<AgentRow>> {
-  const id = parseId('AGENT', target.id);
+  const { id, expectedVersion } = target;
   const grant = authorise(caller, action);
-  if (!id || !grant) return notFound('agent');
+  if (!grant) return notFound('agent');
   return database.inTransaction(async (tx) => {
     const agent = await agentLock(tx, id);
     if (!agent || !covers(grant, agent.name)) return notFound('agent');
-    if ((target.expectedVersion ?? agent.version) !== agent.version) {
-      const message = `The agent is at version ${agent.version}, not ${target.expectedVersion}.`;
+    if (expectedVersion !== undefined && expectedVersion !== agent.version) {
+      const message = `The agent is at version ${agent.version}, not ${expectedVersion}.`;
       return refused({ kind: 'VersionConflict', message, currentVersion: agent.version, current: agent });
     }
     return done(await decide(tx, grant, agent));

@@ -3,7 +3,6 @@ export {
   agentSweep,
   type AgentCommands,
   type AgentDeps,
-  type AgentTarget,
   type Beaten,
   type Registered,
 } from './commands.js';
@@ -16,3 +15,5 @@ export {
   type AgentCost,
   type AgentHealth,
 } from './model.js';
+export { agentFilterSchema, type AgentFilter, type AgentFilterField, type AgentPredicate } from './filter.js';
+export { agentWhere } from './reads.js';

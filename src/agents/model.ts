@@ -1,8 +1,11 @@
 import { z } from 'zod';
 
+import { idSchema } from '../kernel/ids.js';
+import { expectedVersionSchema } from '../kernel/input-fields.js';
 import { sameJson } from '../kernel/json.js';
 import { labelsSchema, type Labels } from '../kernel/labels.js';
 import { nameSchema } from '../kernel/names.js';
+import { textSchema } from '../kernel/text.js';
 
 /**
  * What an agent is and how its health is judged: pure, no I/O. `store.ts` says the same of health in SQL, since a
@@ -20,6 +23,7 @@ export const AGENT_PROTOCOL = { minimum: 1, current: 1 } as const;
 /** Commands waiting at the agent, at which it gets no new work, unless the agent declared another number. */
 export const CONGESTION_THRESHOLD_DEFAULT = 100;
 export const SERVICE_TYPES_MAX = 100;
+export const SOFTWARE_VERSION_MAX = 100;
 /** Names of streams and consumers are built around a topic and must stay within 255. */
 export const AGENT_NAME_MAX = 239;
 const INT_MAX = 2_147_483_647;
@@ -64,7 +68,7 @@ export const registrationSchema = z
     cost: z.enum(AGENT_COSTS).nullish(),
     labels: labelsSchema.nullish(),
     congestionThreshold: z.int().min(1).max(INT_MAX).nullish(),
-    softwareVersion: z.string().min(1).max(100).nullish(),
+    softwareVersion: textSchema(SOFTWARE_VERSION_MAX, 1).nullish(),
     protocolVersion: z.int().min(0).max(INT_MAX),
   })
   .transform((input): Registration => ({
@@ -94,14 +98,21 @@ export interface Registration {
 }
 
 export const heartbeatSchema = z.strictObject({
-  id: z.string(),
-  session: z.string().min(1).max(100),
+  id: idSchema('AGENT'),
+  session: textSchema(100, 1),
   /** Counts up within a session, from 1. */
   sequence: z.int().min(1),
   /** Commands sent to the agent that it has not finished taking. */
   consumerLag: z.int().min(0).max(INT_MAX),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+export const agentTargetSchema = z.strictObject({
+  id: idSchema('AGENT'),
+  expectedVersion: expectedVersionSchema,
+});
+export const cordonSchema = z.strictObject({ ...agentTargetSchema.shape, cordoned: z.boolean() });
+export type AgentTarget = z.infer<typeof agentTargetSchema>;
 
 export function healthAt(
   consumerLag: number,

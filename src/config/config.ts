@@ -45,7 +45,8 @@ function badValue(name: SettingName, given: Environment): string {
   if (facts === undefined) throw new Error(`${name} was defined without its facts`);
   const shown = facts.secret ? 'what is set is not' : `${JSON.stringify(given[name]?.slice(0, 100))} is not`;
   const unit = facts.unit === undefined ? '' : ` (${facts.unit})`;
-  const fallback = facts.defaultText === undefined || facts.defaultText === '' ? 'not set' : facts.defaultText;
+  const fallback =
+    facts.defaultText === undefined || facts.defaultText === '' ? 'not set' : facts.defaultText;
   return `${name} must be ${facts.mustBe}${unit}: ${shown}. Default: ${fallback}.`;
 }
 
@@ -57,7 +58,9 @@ function contradictions(values: Settings): string[] {
     );
   }
   if (values.SLIPWAY_READ_DATABASE_URL !== undefined && values.DATABASE_URL === undefined) {
-    problems.push('SLIPWAY_READ_DATABASE_URL must only be set together with DATABASE_URL, and name the same database. Default: not set.');
+    problems.push(
+      'SLIPWAY_READ_DATABASE_URL must only be set together with DATABASE_URL, and name the same database. Default: not set.',
+    );
   }
   if (values.SLIPWAY_HEARTBEAT_INTERVAL_SECONDS >= values.SLIPWAY_HEARTBEAT_TIMEOUT_SECONDS) {
     problems.push(
@@ -72,7 +75,7 @@ function contradictions(values: Settings): string[] {
   return problems;
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 

@@ -3,7 +3,9 @@ export function nearestName<T extends string>(typed: string, candidates: readonl
   const [nearest] = candidates
     .map((candidate) => ({ candidate, distance: editDistance(typed, candidate) }))
     .sort((a, b) => a.distance - b.distance);
-  return nearest !== undefined && nearest.distance <= Math.max(2, typed.length / 5) ? nearest.candidate : undefined;
+  return nearest !== undefined && nearest.distance <= Math.max(2, typed.length / 5)
+    ? nearest.candidate
+    : undefined;
 }
 
 function editDistance(a: string, b: string): number {

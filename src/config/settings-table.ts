@@ -6,10 +6,18 @@ export function settingsTable(): string {
   const rows = settingNames.map((name) => {
     const facts = settingFacts.get(settings.shape[name]);
     if (facts === undefined) throw new Error(`${name} was defined without its facts`);
-    const fallback = facts.defaultText === undefined || facts.defaultText === '' ? '—' : `\`${facts.defaultText}\``;
+    const fallback =
+      facts.defaultText === undefined || facts.defaultText === '' ? '—' : `\`${facts.defaultText}\``;
     const bounds = `${facts.mustBe}${facts.unit === undefined ? '' : ` (${facts.unit})`}`;
     return [`\`${name}\``, fallback, bounds, facts.description];
   });
-  const head = [['Variable', 'Default', 'Value', 'Meaning'], ['---', '---', '---', '---']];
-  return [...head, ...rows].map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n') + '\n';
+  const head = [
+    ['Variable', 'Default', 'Value', 'Meaning'],
+    ['---', '---', '---', '---'],
+  ];
+  return (
+    [...head, ...rows]
+      .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+      .join('\n') + '\n'
+  );
 }

@@ -21,19 +21,31 @@ type Common = { readonly description: string; readonly unit?: string };
 type Parsed<T> = { readonly value: T } | 'bad';
 
 /** A setting with a default: an empty variable counts as absent, as Compose files leave them. */
-function setting<T>(mustBe: string, parse: (text: string) => Parsed<T>, about: Common & { default: string; secret?: boolean }) {
+function setting<T>(
+  mustBe: string,
+  parse: (text: string) => Parsed<T>,
+  about: Common & { default: string; secret?: boolean },
+) {
   return z
     .string()
     .optional()
-    .transform((text, context) => checked(parse(text === undefined || text === '' ? about.default : text), mustBe, context))
+    .transform((text, context) =>
+      checked(parse(text === undefined || text === '' ? about.default : text), mustBe, context),
+    )
     .register(settingFacts, facts(mustBe, about, about.default));
 }
 
-function optional<T>(mustBe: string, parse: (text: string) => Parsed<T>, about: Common & { secret?: boolean }) {
+function optional<T>(
+  mustBe: string,
+  parse: (text: string) => Parsed<T>,
+  about: Common & { secret?: boolean },
+) {
   return z
     .string()
     .optional()
-    .transform((text, context) => (text === undefined || text === '' ? undefined : checked(parse(text), mustBe, context)))
+    .transform((text, context) =>
+      text === undefined || text === '' ? undefined : checked(parse(text), mustBe, context),
+    )
     .register(settingFacts, facts(mustBe, about, undefined));
 }
 
@@ -43,8 +55,18 @@ function checked<T>(parsed: Parsed<T>, mustBe: string, context: z.RefinementCtx)
   return z.NEVER;
 }
 
-function facts(mustBe: string, about: Common & { secret?: boolean }, defaultText: string | undefined): SettingFacts {
-  return { description: about.description, unit: about.unit, secret: about.secret ?? false, defaultText, mustBe };
+function facts(
+  mustBe: string,
+  about: Common & { secret?: boolean },
+  defaultText: string | undefined,
+): SettingFacts {
+  return {
+    description: about.description,
+    unit: about.unit,
+    secret: about.secret ?? false,
+    defaultText,
+    mustBe,
+  };
 }
 
 type Range = { readonly min: number; readonly max: number; readonly default: number };
@@ -53,18 +75,27 @@ const within = (range: Range, value: number): Parsed<number> =>
   Number.isFinite(value) && value >= range.min && value <= range.max ? { value } : 'bad';
 
 export function whole(about: Common & Range) {
-  const parse = (text: string): Parsed<number> => (/^-?\d{1,15}$/.test(text) ? within(about, Number(text)) : 'bad');
-  return setting(`a whole number from ${about.min} to ${about.max}`, parse, { ...about, default: String(about.default) });
+  const parse = (text: string): Parsed<number> =>
+    /^-?\d{1,15}$/.test(text) ? within(about, Number(text)) : 'bad';
+  return setting(`a whole number from ${about.min} to ${about.max}`, parse, {
+    ...about,
+    default: String(about.default),
+  });
 }
 
 /** May have a fraction. */
 export function amount(about: Common & Range) {
-  const parse = (text: string): Parsed<number> => (/^-?\d{1,15}(?:\.\d{1,6})?$/.test(text) ? within(about, Number(text)) : 'bad');
-  return setting(`a number from ${about.min} to ${about.max}`, parse, { ...about, default: String(about.default) });
+  const parse = (text: string): Parsed<number> =>
+    /^-?\d{1,15}(?:\.\d{1,6})?$/.test(text) ? within(about, Number(text)) : 'bad';
+  return setting(`a number from ${about.min} to ${about.max}`, parse, {
+    ...about,
+    default: String(about.default),
+  });
 }
 
 export function flag(about: Common & { default: boolean }) {
-  const parse = (text: string): Parsed<boolean> => (text === 'true' || text === 'false' ? { value: text === 'true' } : 'bad');
+  const parse = (text: string): Parsed<boolean> =>
+    text === 'true' || text === 'false' ? { value: text === 'true' } : 'bad';
   return setting('`true` or `false`', parse, { ...about, default: String(about.default) });
 }
 
@@ -76,11 +107,13 @@ export function oneOf<const T extends readonly string[]>(values: T, about: Commo
   return setting(`one of ${values.map((value) => `\`${value}\``).join(', ')}`, parse, about);
 }
 
-const HOST_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+const HOST_NAME =
+  /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 const IPV6 = /^(?=.*:)[0-9a-f:.]{2,45}$/i;
 
 export function address(about: Common & { default: string }) {
-  const parse = (text: string): Parsed<string> => (HOST_NAME.test(text) || IPV6.test(text) ? { value: text.toLowerCase() } : 'bad');
+  const parse = (text: string): Parsed<string> =>
+    HOST_NAME.test(text) || IPV6.test(text) ? { value: text.toLowerCase() } : 'bad';
   return setting('a host name or an IP address', parse, about);
 }
 
@@ -100,17 +133,26 @@ export function postgresUrl(about: Common) {
 export function httpUrl(about: Common) {
   const parse = (text: string): Parsed<string> => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
-    return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' ? { value: text } : 'bad';
+    return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+      ? { value: text }
+      : 'bad';
   };
   return optional('an http or https URL without a user', parse, about);
 }
 
 export function secret(mustBe: string, pattern: RegExp, about: Common) {
-  return optional(mustBe, (text) => (pattern.test(text) ? { value: text } : 'bad'), { ...about, secret: true });
+  return optional(mustBe, (text) => (pattern.test(text) ? { value: text } : 'bad'), {
+    ...about,
+    secret: true,
+  });
 }
 
 export function name(about: Common) {
-  return optional('letters, digits, `.`, `_` and `-`, 63 at most', (text) => (/^[\w.-]{1,63}$/.test(text) ? { value: text } : 'bad'), about);
+  return optional(
+    'letters, digits, `.`, `_` and `-`, 63 at most',
+    (text) => (/^[\w.-]{1,63}$/.test(text) ? { value: text } : 'bad'),
+    about,
+  );
 }
 
 function list(mustBe: string, parseItem: (text: string) => string | undefined, about: Common) {
@@ -126,16 +168,28 @@ export function origins(about: Common) {
   const parseItem = (text: string): string | undefined => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     // A browser sends exactly this form; anything else would never match.
-    return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*') ? text : undefined;
+    return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text && !text.includes('*')
+      ? text
+      : undefined;
   };
-  return list('a comma-separated list of origins such as `https://console.example.com`, without a path, a default port or a wildcard', parseItem, about);
+  return list(
+    'a comma-separated list of origins such as `https://console.example.com`, without a path, a default port or a wildcard',
+    parseItem,
+    about,
+  );
 }
 
 export function hostHeaders(about: Common) {
   const parseItem = (text: string): string | undefined => {
     const match = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/i.exec(text);
     const host = match?.[1] ?? '';
-    return (host.startsWith('[') || HOST_NAME.test(host)) && Number(match?.[2] ?? 0) <= 65_535 ? text.toLowerCase() : undefined;
+    return (host.startsWith('[') || HOST_NAME.test(host)) && Number(match?.[2] ?? 0) <= 65_535
+      ? text.toLowerCase()
+      : undefined;
   };
-  return list('a comma-separated list of host names, each with a port if the header has one', parseItem, about);
+  return list(
+    'a comma-separated list of host names, each with a port if the header has one',
+    parseItem,
+    about,
+  );
 }

@@ -11,11 +11,31 @@ import pg from 'pg';
 import type { Log } from '../kernel/log.js';
 import { StartError } from '../kernel/start-error.js';
 import { findBinaryPackage, prepareBinaries } from './embedded/binaries.js';
-import { checkCluster, createCluster, writeConfiguration, type Cluster, type Listening } from './embedded/cluster.js';
+import {
+  checkCluster,
+  createCluster,
+  writeConfiguration,
+  type Cluster,
+  type Listening,
+} from './embedded/cluster.js';
 import { claimDataFolder } from './embedded/data-folder.js';
-import { answers, connectionTo, freePort, removeShortcuts, socketsWorkFor, type Connection } from './embedded/endpoint.js';
+import {
+  answers,
+  connectionTo,
+  freePort,
+  removeShortcuts,
+  socketsWorkFor,
+  type Connection,
+} from './embedded/endpoint.js';
 import { joinMembers, type Membership } from './embedded/members.js';
-import { diesWithin, findRunning, portOf, startPostmaster, stopPostmaster, type Postmaster } from './embedded/postmaster.js';
+import {
+  diesWithin,
+  findRunning,
+  portOf,
+  startPostmaster,
+  stopPostmaster,
+  type Postmaster,
+} from './embedded/postmaster.js';
 import { alive } from './embedded/process-identity.js';
 import { chooseRunAs } from './embedded/run-as.js';
 
@@ -49,7 +69,11 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>;
 }
 
-type Running = { readonly postmaster: Postmaster; readonly connection: Connection; readonly adopted: boolean };
+type Running = {
+  readonly postmaster: Postmaster;
+  readonly connection: Connection;
+  readonly adopted: boolean;
+};
 
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log } = options;
@@ -61,12 +85,21 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const { cluster, running, version } = await members.locked(async () => {
       const runAs = chooseRunAs(folder);
       const binaries = prepareBinaries(findBinaryPackage(), runAs, join(dataDir, 'postgres-libraries'));
-      const found: Cluster = { folder, binaries, runAs, logFile: join(dataDir, 'postgres.log'), passwordFile: join(dataDir, 'postgres-password') };
+      const found: Cluster = {
+        folder,
+        binaries,
+        runAs,
+        logFile: join(dataDir, 'postgres.log'),
+        passwordFile: join(dataDir, 'postgres-password'),
+      };
       const ready = await bringUp(found, options);
       members.setUsing(true);
       return { cluster: found, ...ready };
     });
-    log.info({ folder, pid: running.postmaster.pid, version, adopted: running.adopted }, 'Embedded PostgreSQL is ready');
+    log.info(
+      { folder, pid: running.postmaster.pid, version, adopted: running.adopted },
+      'Embedded PostgreSQL is ready',
+    );
     return supervise(cluster, options, members, running, version);
   } catch (error) {
     members.leave();
@@ -75,13 +108,18 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
 }
 
 /** A PostgreSQL that was just killed still looks alive for a moment, and breaks the connection: look again then. */
-async function bringUp(cluster: Cluster, options: EmbeddedOptions): Promise<{ running: Running; version: string }> {
+async function bringUp(
+  cluster: Cluster,
+  options: EmbeddedOptions,
+): Promise<{ running: Running; version: string }> {
   for (let attempt = 1; ; attempt += 1) {
     const running = await adoptOrStart(cluster, options);
     try {
       return { running, version: await ensureDatabase(running.connection) };
     } catch (error) {
-      if (attempt === BRING_UP_ATTEMPTS || !(await diesWithin(running.postmaster, DEATH_WAIT_MILLISECONDS))) throw error;
+      if (attempt === BRING_UP_ATTEMPTS || !(await diesWithin(running.postmaster, DEATH_WAIT_MILLISECONDS))) {
+        throw error;
+      }
     }
   }
 }
@@ -90,7 +128,13 @@ async function adoptOrStart(cluster: Cluster, options: EmbeddedOptions): Promise
   const { exists } = checkCluster(cluster);
   if (exists) {
     const postmaster = await findRunning(cluster);
-    if (postmaster !== undefined) return { postmaster, connection: connectionTo(cluster, listeningNow(cluster), DATABASE), adopted: true };
+    if (postmaster !== undefined) {
+      return {
+        postmaster,
+        connection: connectionTo(cluster, listeningNow(cluster), DATABASE),
+        adopted: true,
+      };
+    }
     await refuseInvisibleServer(cluster);
   } else {
     options.log.info({ folder: cluster.folder }, 'Making the embedded database');
@@ -118,7 +162,9 @@ function listeningNow(cluster: Cluster): Listening {
 
 async function chooseListening(cluster: Cluster, options: EmbeddedOptions): Promise<Listening> {
   if (options.listen !== 'tcp' && (await socketsWorkFor(cluster))) return { over: 'socket' };
-  const last = existsSync(listeningFile(cluster)) ? Number(readFileSync(listeningFile(cluster), 'utf8')) : undefined;
+  const last = existsSync(listeningFile(cluster))
+    ? Number(readFileSync(listeningFile(cluster), 'utf8'))
+    : undefined;
   return { over: 'tcp', port: await freePort(last) };
 }
 
@@ -152,7 +198,13 @@ async function ensureDatabase(connection: Connection): Promise<string> {
 }
 
 /** Starts PostgreSQL again when it dies under us: without it nothing works, and nobody else would. */
-function supervise(cluster: Cluster, options: EmbeddedOptions, members: Membership, first: Running, version: string): EmbeddedPostgres {
+function supervise(
+  cluster: Cluster,
+  options: EmbeddedOptions,
+  members: Membership,
+  first: Running,
+  version: string,
+): EmbeddedPostgres {
   const { log } = options;
   let running = first;
   let stopped: Promise<void> | undefined;
@@ -161,7 +213,10 @@ function supervise(cluster: Cluster, options: EmbeddedOptions, members: Membersh
   const revive = async (): Promise<void> => {
     if (reviving || stopped !== undefined || alive(running.postmaster.identity)) return;
     reviving = true;
-    log.error({ folder: cluster.folder, pid: running.postmaster.pid }, 'The embedded PostgreSQL died: starting it again');
+    log.error(
+      { folder: cluster.folder, pid: running.postmaster.pid },
+      'The embedded PostgreSQL died: starting it again',
+    );
     try {
       await members.locked(async () => {
         if (stopped === undefined) ({ running } = await bringUp(cluster, options));
@@ -181,7 +236,10 @@ function supervise(cluster: Cluster, options: EmbeddedOptions, members: Membersh
     await members.locked(async () => {
       members.setUsing(false);
       if (members.othersUsing()) {
-        log.info({ pid: running.postmaster.pid }, 'Another Slipway process uses the embedded PostgreSQL: leaving it running');
+        log.info(
+          { pid: running.postmaster.pid },
+          'Another Slipway process uses the embedded PostgreSQL: leaving it running',
+        );
         return;
       }
       // Ask again: it may have been restarted by a process that has left since.

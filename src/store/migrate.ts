@@ -37,10 +37,17 @@ export type MigrateOptions = {
 };
 
 type Migration = { readonly name: string; readonly sql: string };
-type AppliedRow = { readonly migration_name: string; readonly checksum: string; readonly finished_at: Date | null };
+type AppliedRow = {
+  readonly migration_name: string;
+  readonly checksum: string;
+  readonly finished_at: Date | null;
+};
 
 /** Applies what is missing; `applied` names it in order. A pool lends one session, which is closed afterwards. */
-export async function migrate(database: pg.Pool | pg.Client, options: MigrateOptions): Promise<{ applied: string[] }> {
+export async function migrate(
+  database: pg.Pool | pg.Client,
+  options: MigrateOptions,
+): Promise<{ applied: string[] }> {
   const migrations = readMigrations(options.directory);
   if (database instanceof pg.Client) return migrateSession(database, migrations, options.log ?? silentLog);
   const client = await database.connect();
@@ -52,19 +59,27 @@ export async function migrate(database: pg.Pool | pg.Client, options: MigrateOpt
   }
 }
 
-export function readMigrations(directory: string): Migration[] {
+function readMigrations(directory: string): Migration[] {
   return readdirSync(directory, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name)
     .sort()
     .map((name) => {
       const file = join(directory, name, 'migration.sql');
-      if (!existsSync(file)) throw new StartError(`The migration ${name} in ${directory} has no migration.sql: this installation is incomplete.`);
+      if (!existsSync(file)) {
+        throw new StartError(
+          `The migration ${name} in ${directory} has no migration.sql: this installation is incomplete.`,
+        );
+      }
       return { name, sql: readFileSync(file, 'utf8') };
     });
 }
 
-async function migrateSession(client: pg.ClientBase, migrations: readonly Migration[], log: Log): Promise<{ applied: string[] }> {
+async function migrateSession(
+  client: pg.ClientBase,
+  migrations: readonly Migration[],
+  log: Log,
+): Promise<{ applied: string[] }> {
   await refuseUnfitServer(client);
   await client.query(`set statement_timeout = 0`);
   await client.query(`set idle_in_transaction_session_timeout = 0`);
@@ -89,15 +104,21 @@ async function refuseUnfitServer(client: pg.ClientBase): Promise<void> {
   const [server] = rows;
   if (server === undefined) throw new Error('PostgreSQL did not say what it is');
   if (server.version < OLDEST_SERVER_VERSION) {
-    throw new StartError(`Slipway needs PostgreSQL 15 or newer, and this is ${server.name}. Set DATABASE_URL to a newer server.`);
+    throw new StartError(
+      `Slipway needs PostgreSQL 15 or newer, and this is ${server.name}. Set DATABASE_URL to a newer server.`,
+    );
   }
   if (server.standby) {
-    throw new StartError('This PostgreSQL is a standby, which takes no writes. Set DATABASE_URL to the primary.');
+    throw new StartError(
+      'This PostgreSQL is a standby, which takes no writes. Set DATABASE_URL to the primary.',
+    );
   }
 }
 
 async function lock(client: pg.ClientBase, log: Log): Promise<void> {
-  const { rows } = await client.query<{ free: boolean }>('select pg_try_advisory_lock($1) as free', [PRISMA_LOCK]);
+  const { rows } = await client.query<{ free: boolean }>('select pg_try_advisory_lock($1) as free', [
+    PRISMA_LOCK,
+  ]);
   if (rows[0]?.free === true) return;
   log.info({}, 'Another process migrates this database: waiting for it');
   await client.query(`set lock_timeout = '${LOCK_WAIT_SECONDS}s'`);
@@ -123,7 +144,7 @@ async function readApplied(client: pg.ClientBase): Promise<AppliedRow[]> {
               order by c.relname limit 1) as stranger`,
   );
   const [found] = rows;
-  if (found?.known !== true && found?.stranger != null) {
+  if (found?.known !== true && typeof found?.stranger === 'string') {
     throw new StartError(
       `This database holds tables of something else (public.${found.stranger}) and was never migrated by Slipway. Set DATABASE_URL to a database of its own.`,
     );

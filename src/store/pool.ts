@@ -34,7 +34,10 @@ export function makePool(options: PoolOptions): pg.Pool {
     keepAlive: true,
   });
   pool.on('error', (error) => {
-    options.log.warn({ err: error, pool: options.applicationName }, 'An idle database session broke and was dropped');
+    options.log.warn(
+      { err: error, pool: options.applicationName },
+      'An idle database session broke and was dropped',
+    );
   });
   return pool;
 }

@@ -10,13 +10,15 @@ import { startEmbedded, type Connection } from '../../src/store/embedded.js';
 import { startDebianPostgres, type DebianServer } from './debian-postgres.js';
 import { createDatabaseOn, TEMPLATE, TEST_SETTINGS, type TestDatabase } from './test-server.js';
 
-export { urlOf, withClient, type TestDatabase } from './test-server.js';
+export { withClient, type TestDatabase } from './test-server.js';
 
 /** A database with all migrations applied, in about 50 ms. */
-export const createDatabase = (): Promise<TestDatabase> => createDatabaseOn(inject('postgres').connection, TEMPLATE);
+export const createDatabase = (): Promise<TestDatabase> =>
+  createDatabaseOn(inject('postgres').connection, TEMPLATE);
 
 /** A database without anything in it. */
-export const createEmptyDatabase = (): Promise<TestDatabase> => createDatabaseOn(inject('postgres').connection, 'template0');
+export const createEmptyDatabase = (): Promise<TestDatabase> =>
+  createDatabaseOn(inject('postgres').connection, 'template0');
 
 /** A new folder below the run's: PostgreSQL that still works in it after the run is ended, and all is removed. */
 export function makeTestFolder(name: string): string {
@@ -36,11 +38,17 @@ let external: Promise<ExternalPostgres> | undefined;
 export function externalPostgres(): Promise<ExternalPostgres> {
   external ??= (async () => {
     const dataDir = join(inject('postgres').runFolder, 'external');
-    const { connection } = await startEmbedded({ dataDir, log: silentLog, listen: 'tcp', settings: TEST_SETTINGS });
+    const { connection } = await startEmbedded({
+      dataDir,
+      log: silentLog,
+      listen: 'tcp',
+      settings: TEST_SETTINGS,
+    });
     return { connection, createEmptyDatabase: () => createDatabaseOn(connection, 'template0') };
   })();
   return external;
 }
 
 /** PostgreSQL 15 of this system, started for the caller, who stops it. Undefined where it is not installed. */
-export const debianPostgres = (): Promise<DebianServer | undefined> => startDebianPostgres(inject('postgres').runFolder);
+export const debianPostgres = (): Promise<DebianServer | undefined> =>
+  startDebianPostgres(inject('postgres').runFolder);

@@ -18,13 +18,22 @@ export async function startDebianPostgres(runFolder: string): Promise<DebianServ
   const runAs = chooseRunAs(join(folder, 'absent'));
   if (runAs !== undefined) chownSync(folder, runAs.uid, runAs.gid);
   const options = { cwd: folder, env: { LC_ALL: 'C', TZ: 'UTC' }, ...runAs };
-  const made = spawnSync(join(BIN, 'initdb'), ['-D', folder, '-U', 'slipway', '-E', 'UTF8', '--auth=trust', '--no-sync'], {
-    ...options,
-    encoding: 'utf8',
-  });
+  const made = spawnSync(
+    join(BIN, 'initdb'),
+    ['-D', folder, '-U', 'slipway', '-E', 'UTF8', '--auth=trust', '--no-sync'],
+    {
+      ...options,
+      encoding: 'utf8',
+    },
+  );
   expect(made.status, made.stderr).toBe(0);
   const port = await freePort(undefined);
-  const settings = { ...TEST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '' };
+  const settings = {
+    ...TEST_SETTINGS,
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+  };
   const output = openSync(join(folder, 'log'), 'a');
   const child = spawn(
     join(BIN, 'postgres'),
@@ -33,7 +42,10 @@ export async function startDebianPostgres(runFolder: string): Promise<DebianServ
   );
   closeSync(output);
   child.unref();
-  await vi.waitFor(() => expect(readFileSync(join(folder, 'postmaster.pid'), 'utf8')).toMatch(/^ready\s*$/m), { timeout: 20_000 });
+  await vi.waitFor(
+    () => expect(readFileSync(join(folder, 'postmaster.pid'), 'utf8')).toMatch(/^ready\s*$/m),
+    { timeout: 20_000 },
+  );
   return {
     connection: { host: '127.0.0.1', port, user: 'slipway', database: 'postgres' },
     async stop() {

@@ -21,7 +21,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await removeStaleRunFolders();
   const runFolder = makeRunFolder();
   try {
-    const embedded = await startEmbedded({ dataDir: join(runFolder, 'main'), log: silentLog, settings: TEST_SETTINGS });
+    const embedded = await startEmbedded({
+      dataDir: join(runFolder, 'main'),
+      log: silentLog,
+      settings: TEST_SETTINGS,
+    });
     await makeTemplate(embedded.connection);
     project.provide('postgres', { connection: embedded.connection, runFolder });
     return async () => {

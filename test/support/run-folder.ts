@@ -51,7 +51,11 @@ function linuxProcessesIn(folder: string): number[] {
     .filter((pid) => {
       try {
         const cwd = readlinkSync(`/proc/${pid}/cwd`);
-        return pid !== process.pid && identify(pid) !== undefined && (cwd === folder || cwd.startsWith(folder + sep));
+        return (
+          pid !== process.pid &&
+          identify(pid) !== undefined &&
+          (cwd === folder || cwd.startsWith(folder + sep))
+        );
       } catch {
         return false;
       }

@@ -16,7 +16,7 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-export function urlOf(connection: Connection): string {
+function urlOf(connection: Connection): string {
   const { host, port, user, password, database } = connection;
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`;
   return host.startsWith('/')
@@ -24,7 +24,10 @@ export function urlOf(connection: Connection): string {
     : `postgresql://${login}@${host}:${port}/${database}`;
 }
 
-export async function withClient<T>(connection: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  connection: pg.ClientConfig,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client(connection);
   await client.connect();
   try {

@@ -224,6 +224,7 @@ CREATE TABLE "log_state" (
     "system_identifier" TEXT NOT NULL,
     "timeline" INTEGER NOT NULL,
     "floor_xid" xid8 NOT NULL DEFAULT '3'::xid8,
+    "floor_seq" BIGINT NOT NULL DEFAULT 0,
 
     CONSTRAINT "log_state_pkey" PRIMARY KEY ("id")
 );
@@ -339,7 +340,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'type', NEW.type, 'environment', NEW.environment, 'config', NEW.config, 'labels', NEW.labels, 'generation', NEW.generation, 'observedGeneration', NEW.observed_generation, 'conditions', NEW.conditions, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('labels', OLD.labels, 'deletedAt', OLD.deleted_at) FROM c;
+        SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'type', NEW.type, 'environment', NEW.environment, 'config', NEW.config, 'labels', NEW.labels, 'generation', NEW.generation, 'observedGeneration', NEW.observed_generation, 'conditions', NEW.conditions, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('name', OLD.name, 'type', OLD.type, 'environment', OLD.environment, 'labels', OLD.labels, 'deletedAt', OLD.deleted_at) FROM c;
     ELSE
         WITH c AS (
             INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
@@ -347,7 +348,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', OLD.id, 'namespace', OLD.namespace, 'name', OLD.name, 'type', OLD.type, 'environment', OLD.environment, 'config', OLD.config, 'labels', OLD.labels, 'generation', OLD.generation, 'observedGeneration', OLD.observed_generation, 'conditions', OLD.conditions, 'deletionRequestedAt', OLD.deletion_requested_at, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('labels', OLD.labels, 'deletedAt', OLD.deleted_at) FROM c;
+        SELECT c.seq, jsonb_build_object('id', OLD.id, 'namespace', OLD.namespace, 'name', OLD.name, 'type', OLD.type, 'environment', OLD.environment, 'config', OLD.config, 'labels', OLD.labels, 'generation', OLD.generation, 'observedGeneration', OLD.observed_generation, 'conditions', OLD.conditions, 'deletionRequestedAt', OLD.deletion_requested_at, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('name', OLD.name, 'type', OLD.type, 'environment', OLD.environment, 'labels', OLD.labels, 'deletedAt', OLD.deleted_at) FROM c;
     END IF;
     RETURN NULL;
 END $$;
@@ -413,7 +414,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'app', NEW.app, 'origin', NEW.origin, 'runtimeId', NEW.runtime_id, 'labels', NEW.labels, 'generation', NEW.generation, 'desiredState', NEW.desired_state, 'env', NEW.env, 'runtimeConfig', NEW.runtime_config, 'phase', NEW.phase, 'conditions', NEW.conditions, 'observedGeneration', NEW.observed_generation, 'observedRuntime', NEW.observed_runtime, 'environmentInfo', NEW.environment_info, 'error', NEW.error, 'currentReleaseId', NEW.current_release_id, 'targetReleaseId', NEW.target_release_id, 'retryRequested', NEW.retry_requested, 'protocolVersion', NEW.protocol_version, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('phase', OLD.phase, 'labels', OLD.labels, 'desiredState', OLD.desired_state) FROM c;
+        SELECT c.seq, jsonb_build_object('id', NEW.id, 'namespace', NEW.namespace, 'name', NEW.name, 'app', NEW.app, 'origin', NEW.origin, 'runtimeId', NEW.runtime_id, 'labels', NEW.labels, 'generation', NEW.generation, 'desiredState', NEW.desired_state, 'env', NEW.env, 'runtimeConfig', NEW.runtime_config, 'phase', NEW.phase, 'conditions', NEW.conditions, 'observedGeneration', NEW.observed_generation, 'observedRuntime', NEW.observed_runtime, 'environmentInfo', NEW.environment_info, 'error', NEW.error, 'currentReleaseId', NEW.current_release_id, 'targetReleaseId', NEW.target_release_id, 'retryRequested', NEW.retry_requested, 'protocolVersion', NEW.protocol_version, 'deletionRequestedAt', NEW.deletion_requested_at, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at), jsonb_build_object('name', OLD.name, 'app', OLD.app, 'origin', OLD.origin, 'runtimeId', OLD.runtime_id, 'phase', OLD.phase, 'labels', OLD.labels, 'desiredState', OLD.desired_state, 'deletedAt', OLD.deleted_at) FROM c;
     ELSE
         WITH c AS (
             INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
@@ -421,7 +422,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', OLD.id, 'namespace', OLD.namespace, 'name', OLD.name, 'app', OLD.app, 'origin', OLD.origin, 'runtimeId', OLD.runtime_id, 'labels', OLD.labels, 'generation', OLD.generation, 'desiredState', OLD.desired_state, 'env', OLD.env, 'runtimeConfig', OLD.runtime_config, 'phase', OLD.phase, 'conditions', OLD.conditions, 'observedGeneration', OLD.observed_generation, 'observedRuntime', OLD.observed_runtime, 'environmentInfo', OLD.environment_info, 'error', OLD.error, 'currentReleaseId', OLD.current_release_id, 'targetReleaseId', OLD.target_release_id, 'retryRequested', OLD.retry_requested, 'protocolVersion', OLD.protocol_version, 'deletionRequestedAt', OLD.deletion_requested_at, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('phase', OLD.phase, 'labels', OLD.labels, 'desiredState', OLD.desired_state) FROM c;
+        SELECT c.seq, jsonb_build_object('id', OLD.id, 'namespace', OLD.namespace, 'name', OLD.name, 'app', OLD.app, 'origin', OLD.origin, 'runtimeId', OLD.runtime_id, 'labels', OLD.labels, 'generation', OLD.generation, 'desiredState', OLD.desired_state, 'env', OLD.env, 'runtimeConfig', OLD.runtime_config, 'phase', OLD.phase, 'conditions', OLD.conditions, 'observedGeneration', OLD.observed_generation, 'observedRuntime', OLD.observed_runtime, 'environmentInfo', OLD.environment_info, 'error', OLD.error, 'currentReleaseId', OLD.current_release_id, 'targetReleaseId', OLD.target_release_id, 'retryRequested', OLD.retry_requested, 'protocolVersion', OLD.protocol_version, 'deletionRequestedAt', OLD.deletion_requested_at, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('name', OLD.name, 'app', OLD.app, 'origin', OLD.origin, 'runtimeId', OLD.runtime_id, 'phase', OLD.phase, 'labels', OLD.labels, 'desiredState', OLD.desired_state, 'deletedAt', OLD.deleted_at) FROM c;
     END IF;
     RETURN NULL;
 END $$;
@@ -451,7 +452,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'topic', NEW.topic, 'environment', NEW.environment, 'serviceTypes', NEW.service_types, 'cost', NEW.cost, 'labels', NEW.labels, 'health', NEW.health, 'cordoned', NEW.cordoned, 'congestionThreshold', NEW.congestion_threshold, 'softwareVersion', NEW.software_version, 'protocolVersion', NEW.protocol_version, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at) || coalesce((SELECT jsonb_build_object('consumerLag', i.consumer_lag, 'lastHeartbeatAt', i.last_heartbeat_at) FROM public.agent_internal i WHERE i.agent_id = NEW.id), '{}'::jsonb), jsonb_build_object('topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'deletedAt', OLD.deleted_at) FROM c;
+        SELECT c.seq, jsonb_build_object('id', NEW.id, 'name', NEW.name, 'topic', NEW.topic, 'environment', NEW.environment, 'serviceTypes', NEW.service_types, 'cost', NEW.cost, 'labels', NEW.labels, 'health', NEW.health, 'cordoned', NEW.cordoned, 'congestionThreshold', NEW.congestion_threshold, 'softwareVersion', NEW.software_version, 'protocolVersion', NEW.protocol_version, 'deletedAt', NEW.deleted_at, 'version', NEW.version, 'createdAt', NEW.created_at, 'updatedAt', NEW.updated_at) || coalesce((SELECT jsonb_build_object('consumerLag', i.consumer_lag, 'lastHeartbeatAt', i.last_heartbeat_at) FROM public.agent_internal i WHERE i.agent_id = NEW.id), '{}'::jsonb), jsonb_build_object('name', OLD.name, 'topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'deletedAt', OLD.deleted_at) FROM c;
     ELSE
         WITH c AS (
             INSERT INTO public.change (kind, object_id, namespace, op, version, from_state, to_state, reason, message, actor, trace_id)
@@ -459,7 +460,7 @@ BEGIN
             RETURNING seq
         )
         INSERT INTO public.change_payload (seq, after, before)
-        SELECT c.seq, jsonb_build_object('id', OLD.id, 'name', OLD.name, 'topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'congestionThreshold', OLD.congestion_threshold, 'softwareVersion', OLD.software_version, 'protocolVersion', OLD.protocol_version, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'deletedAt', OLD.deleted_at) FROM c;
+        SELECT c.seq, jsonb_build_object('id', OLD.id, 'name', OLD.name, 'topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'congestionThreshold', OLD.congestion_threshold, 'softwareVersion', OLD.software_version, 'protocolVersion', OLD.protocol_version, 'deletedAt', OLD.deleted_at, 'version', OLD.version, 'createdAt', OLD.created_at, 'updatedAt', OLD.updated_at), jsonb_build_object('name', OLD.name, 'topic', OLD.topic, 'environment', OLD.environment, 'serviceTypes', OLD.service_types, 'cost', OLD.cost, 'labels', OLD.labels, 'health', OLD.health, 'cordoned', OLD.cordoned, 'deletedAt', OLD.deleted_at) FROM c;
     END IF;
     RETURN NULL;
 END $$;
@@ -518,6 +519,29 @@ CREATE TRIGGER "log_delete" AFTER DELETE ON "token" FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "token" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
 
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "change" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
+CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "change_payload" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
+CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "log_state" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
+
+-- The moment that cursors are made of: the current snapshot, with its upper bound lowered to just above the newest
+-- transaction in the log. For the log's rows both say the same. But a transaction that rolled back leaves nothing on
+-- disk, so after a crash its number is given out again, and a cursor that had counted it as ended would skip the new one.
+-- Runs as the owner, because the read role sees no transaction numbers.
+CREATE FUNCTION "slipway_log_position"() RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    WITH cur AS (SELECT pg_current_snapshot() AS s),
+    top AS (
+        SELECT least(
+            pg_snapshot_xmax(cur.s),
+            greatest(
+                (SELECT (x.xid::text::numeric + 1)::text::xid8 FROM (SELECT c.xid FROM public.change c ORDER BY c.xid DESC LIMIT 1) x),
+                (SELECT l.floor_xid FROM public.log_state l)
+            )
+        ) AS xmax FROM cur
+    ),
+    running AS (SELECT r.xid FROM cur, top, pg_snapshot_xip(cur.s) AS r(xid) WHERE r.xid < top.xmax)
+    SELECT coalesce((SELECT min(running.xid) FROM running), top.xmax)::text || ':' || top.xmax::text || ':'
+        || coalesce((SELECT string_agg(running.xid::text, ',' ORDER BY running.xid) FROM running), '')
+    FROM top
+$$;
 
 -- The history that cursors belong to ---------------------------------------------------------------------------------
 INSERT INTO "log_state" ("id", "epoch", "system_identifier", "timeline")

@@ -62,7 +62,9 @@ export function prepareBinaries(found: BinaryPackage, runAs: RunAs, linksFolder:
     if (!complete) makeLinks(links, join(found.native, 'lib'), linksFolder);
     return binariesAt(found, found.native, complete ? [] : [linksFolder]);
   }
-  if (complete && canReach(join(found.native, 'bin', 'postgres'), runAs)) return binariesAt(found, found.native, []);
+  if (complete && canReach(join(found.native, 'bin', 'postgres'), runAs)) {
+    return binariesAt(found, found.native, []);
+  }
   return binariesAt(found, reachableCopy(found, links, runAs), []);
 }
 
@@ -149,7 +151,9 @@ function copyInto(native: string, target: string, links: readonly Link[]): void 
   for (const path of readdirSync(target, { recursive: true, encoding: 'utf8' })) {
     const full = join(target, path);
     const stats = lstatSync(full);
-    if (!stats.isSymbolicLink()) chmodSync(full, stats.isDirectory() || path.startsWith('bin') ? 0o755 : 0o644);
+    if (!stats.isSymbolicLink()) {
+      chmodSync(full, stats.isDirectory() || path.startsWith('bin') ? 0o755 : 0o644);
+    }
   }
 }
 
@@ -177,12 +181,22 @@ function publish(fresh: string, target: string): void {
 
 function isTrusted(folder: string): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false });
-  return stats !== undefined && stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
+  return (
+    stats !== undefined &&
+    stats.isDirectory() &&
+    stats.uid === process.getuid?.() &&
+    (stats.mode & 0o022) === 0
+  );
 }
 
-function isComplete(target: string, wanted: readonly { path: string; size: number }[], links: readonly Link[]): boolean {
+function isComplete(
+  target: string,
+  wanted: readonly { path: string; size: number }[],
+  links: readonly Link[],
+): boolean {
   return (
-    wanted.every(({ path, size }) => statSync(join(target, path), { throwIfNoEntry: false })?.size === size) &&
-    links.every(({ link }) => existsSync(join(target, 'lib', link)))
+    wanted.every(
+      ({ path, size }) => statSync(join(target, path), { throwIfNoEntry: false })?.size === size,
+    ) && links.every(({ link }) => existsSync(join(target, 'lib', link)))
   );
 }

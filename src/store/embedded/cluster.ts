@@ -41,7 +41,10 @@ export function dataFolderArgument(cluster: Cluster): string {
 }
 
 /** What every program of the cluster is spawned with. */
-export function spawnOptions(cluster: Cluster, folder = cluster.folder): { cwd: string; env: NodeJS.ProcessEnv; uid?: number; gid?: number } {
+export function spawnOptions(
+  cluster: Cluster,
+  folder = cluster.folder,
+): { cwd: string; env: NodeJS.ProcessEnv; uid?: number; gid?: number } {
   return { cwd: folder, env: { ...cluster.binaries.env }, ...cluster.runAs };
 }
 
@@ -51,7 +54,9 @@ export function checkCluster(cluster: Cluster): { exists: boolean } {
   if (!existsSync(folder)) return { exists: false };
   const versionFile = join(folder, 'PG_VERSION');
   if (!existsSync(versionFile)) {
-    throw new StartError(`${folder} is not a data folder of PostgreSQL (it has no PG_VERSION). Move it away, or set SLIPWAY_DATA_DIR to another folder.`);
+    throw new StartError(
+      `${folder} is not a data folder of PostgreSQL (it has no PG_VERSION). Move it away, or set SLIPWAY_DATA_DIR to another folder.`,
+    );
   }
   const major = Number.parseInt(readFileSync(versionFile, 'utf8'), 10);
   if (major !== cluster.binaries.majorVersion) {
@@ -90,11 +95,20 @@ async function runInitdb(cluster: Cluster, folder: string, password: number): Pr
   const data = dataFolderArgument({ ...cluster, folder });
   const args = [
     ['-D', data, '-U', OWNER],
-    ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--data-checksums'],
+    [
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--data-checksums',
+    ],
     ['--auth-local=trust', '--auth-host=scram-sha-256', '--no-instructions'],
     [`--pwfile=${windows ? cluster.passwordFile : '/dev/fd/0'}`],
   ].flat();
-  const child = spawn(join(cluster.binaries.bin, 'initdb'), args, { ...spawnOptions(cluster, folder), stdio: [password, 'ignore', 'pipe'] });
+  const child = spawn(join(cluster.binaries.bin, 'initdb'), args, {
+    ...spawnOptions(cluster, folder),
+    stdio: [password, 'ignore', 'pipe'],
+  });
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-ERROR_TAIL_CHARACTERS);
@@ -103,7 +117,9 @@ async function runInitdb(cluster: Cluster, folder: string, password: number): Pr
     child.once('error', (cause) => reject(cannotRun(cluster, cause)));
     child.once('close', resolve);
   });
-  if (code !== 0) throw new StartError(`PostgreSQL could not make its data folder ${cluster.folder}: ${oneLine(errors)}`);
+  if (code !== 0) {
+    throw new StartError(`PostgreSQL could not make its data folder ${cluster.folder}: ${oneLine(errors)}`);
+  }
 }
 
 export function cannotRun(cluster: Cluster, cause: Error): StartError {
@@ -114,7 +130,8 @@ export function cannotRun(cluster: Cluster, cause: Error): StartError {
   );
 }
 
-export const oneLine = (text: string): string => text.trim().replaceAll(/\s*\n\s*/g, ' | ') || 'it said nothing';
+export const oneLine = (text: string): string =>
+  text.trim().replaceAll(/\s*\n\s*/g, ' | ') || 'it said nothing';
 
 function own(cluster: Cluster, path: string): void {
   if (cluster.runAs !== undefined) chownSync(path, cluster.runAs.uid, cluster.runAs.gid);
@@ -149,12 +166,18 @@ export type Listening = { readonly over: 'socket' } | { readonly over: 'tcp'; re
 
 export const SOCKET_PORT = 5432;
 
-export function writeConfiguration(cluster: Cluster, listening: Listening, extra: Readonly<Record<string, string>>): void {
+export function writeConfiguration(
+  cluster: Cluster,
+  listening: Listening,
+  extra: Readonly<Record<string, string>>,
+): void {
   const listen =
     listening.over === 'socket'
       ? { listen_addresses: '', port: String(SOCKET_PORT) }
       : { listen_addresses: '127.0.0.1', port: String(listening.port), unix_socket_directories: '' };
-  const lines = Object.entries({ ...SETTINGS, ...listen, ...extra }).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`);
+  const lines = Object.entries({ ...SETTINGS, ...listen, ...extra }).map(
+    ([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`,
+  );
   const temporary = join(cluster.folder, `${CONFIGURATION}.new`);
   writeFileSync(temporary, `${lines.join('\n')}\n`, { mode: 0o600 });
   own(cluster, temporary);

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { StartError } from '../../kernel/start-error.js';
 
 const MARKER = 'slipway-data-folder';
-const MARKER_TEXT = 'Slipway keeps its data in this folder. Do not edit or remove anything in it while Slipway runs.\n';
+const MARKER_TEXT =
+  'Slipway keeps its data in this folder. Do not edit or remove anything in it while Slipway runs.\n';
 /** What a fresh volume or a repository may hold without being anyone's data. */
 const HARMLESS = new Set(['lost+found', '.gitignore', '.gitkeep']);
 
@@ -30,8 +31,11 @@ export function claimDataFolder(folder: string): string {
   } catch (error) {
     if (error instanceof StartError) throw error;
     const { code } = error as NodeJS.ErrnoException; // `fs` throws system errors only.
-    throw new StartError(`The data folder ${folder} cannot be used (${code}). Set SLIPWAY_DATA_DIR to a folder that this user can write to.`, {
-      cause: error,
-    });
+    throw new StartError(
+      `The data folder ${folder} cannot be used (${code}). Set SLIPWAY_DATA_DIR to a folder that this user can write to.`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartError } from '../../kernel/start-error.js';
@@ -31,7 +31,12 @@ export function connectionTo(cluster: Cluster, listening: Listening, database: s
     return { host: '127.0.0.1', port: listening.port, user: OWNER, password, database };
   }
   const short = Buffer.byteLength(socketIn(cluster.folder)) <= SOCKET_PATH_MAX_BYTES;
-  return { host: short ? cluster.folder : makeShortcut(cluster.folder), port: SOCKET_PORT, user: OWNER, database };
+  return {
+    host: short ? cluster.folder : makeShortcut(cluster.folder),
+    port: SOCKET_PORT,
+    user: OWNER,
+    database,
+  };
 }
 
 /** Every process that shares the folder finds the same names, and any of them may make the link again. */
@@ -57,7 +62,12 @@ function makeShortcut(folder: string): string {
 /** Anyone can make a folder of that name in a shared place: connections must not be led elsewhere. */
 function isOurs(folder: string): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false });
-  return stats !== undefined && stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
+  return (
+    stats !== undefined &&
+    stats.isDirectory() &&
+    stats.uid === process.getuid?.() &&
+    (stats.mode & 0o022) === 0
+  );
 }
 
 export function removeShortcuts(cluster: Cluster): void {
@@ -86,9 +96,11 @@ export async function socketsWorkFor(cluster: Cluster): Promise<boolean> {
   const server = createServer();
   const works = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false));
-    server.listen(probe, () => resolve(true));
+    server.listen(probe, () => {
+      resolve(true);
+    });
   });
-  if (works) await new Promise((resolve) => server.close(resolve));
+  if (works) await close(server);
   return works;
 }
 
@@ -116,8 +128,14 @@ export async function freePort(preferred: number | undefined): Promise<number> {
       });
     });
     if (port === undefined) continue;
-    await new Promise((resolve) => server.close(resolve));
+    await close(server);
     return port;
   }
   throw new Error('no free loopback port');
+}
+
+async function close(server: Server): Promise<void> {
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
 }

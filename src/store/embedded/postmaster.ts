@@ -9,7 +9,14 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../kernel/log.js';
 import { StartError } from '../../kernel/start-error.js';
-import { cannotRun, dataFolderArgument, oneLine, SOCKET_PORT, spawnOptions, type Cluster } from './cluster.js';
+import {
+  cannotRun,
+  dataFolderArgument,
+  oneLine,
+  SOCKET_PORT,
+  spawnOptions,
+  type Cluster,
+} from './cluster.js';
 import { alive, identify, worksIn, type ProcessIdentity } from './process-identity.js';
 
 const POLL_MILLISECONDS = 10;
@@ -60,7 +67,9 @@ export async function findRunning(cluster: Cluster): Promise<Postmaster | undefi
   await until(START_WAIT_MILLISECONDS, () => isReady(cluster, postmaster) || !alive(identity));
   if (isReady(cluster, postmaster)) return postmaster;
   if (!alive(identity)) return undefined;
-  throw new StartError(`PostgreSQL (process ${file.pid}) runs on ${cluster.folder} but has not accepted connections for ${START_WAIT_MILLISECONDS / 1_000} s. See ${cluster.logFile}.`);
+  throw new StartError(
+    `PostgreSQL (process ${file.pid}) runs on ${cluster.folder} but has not accepted connections for ${START_WAIT_MILLISECONDS / 1_000} s. See ${cluster.logFile}.`,
+  );
 }
 
 function isPostmasterOf(cluster: Cluster, pid: number): boolean {
@@ -86,7 +95,9 @@ function looksLikePostmasterOf(cluster: Cluster, pid: number): boolean {
 
 function isReady(cluster: Cluster, postmaster: Postmaster): boolean {
   const file = readPidFile(cluster);
-  return file?.pid === postmaster.pid && file.status === 'ready' && alive(postmaster.identity);
+  // A standby answers too, so that whoever made it one is told so, and not that nothing answers.
+  const accepts = file?.status === 'ready' || file?.status === 'standby';
+  return accepts && file.pid === postmaster.pid && alive(postmaster.identity);
 }
 
 export async function startPostmaster(cluster: Cluster, log: Log): Promise<Postmaster> {
@@ -98,12 +109,17 @@ export async function startPostmaster(cluster: Cluster, log: Log): Promise<Postm
     if (!orphans || performance.now() > giveUpAt) {
       throw new StartError(`PostgreSQL did not start on ${cluster.folder}: ${oneLine(outcome.said)}`);
     }
-    log.debug({ folder: cluster.folder }, 'Processes of a killed PostgreSQL still hold its memory: trying again');
+    log.debug(
+      { folder: cluster.folder },
+      'Processes of a killed PostgreSQL still hold its memory: trying again',
+    );
     await delay(POLL_MILLISECONDS * 10);
   }
 }
 
-type StartOutcome = { readonly started: true; readonly postmaster: Postmaster } | { readonly started: false; readonly said: string };
+type StartOutcome =
+  | { readonly started: true; readonly postmaster: Postmaster }
+  | { readonly started: false; readonly said: string };
 
 async function tryStart(cluster: Cluster): Promise<StartOutcome> {
   // The socket is in the data folder, and the caller found that nothing runs there; PostgreSQL goes by the pid alone.
@@ -131,7 +147,9 @@ async function tryStart(cluster: Cluster): Promise<StartOutcome> {
     await until(START_WAIT_MILLISECONDS, () => ended() || isReady(cluster, postmaster));
     if (!ended()) {
       if (isReady(cluster, postmaster)) return { started: true, postmaster };
-      throw new StartError(`PostgreSQL (process ${pid}) has not become ready on ${cluster.folder} for ${START_WAIT_MILLISECONDS / 1_000} s. See ${cluster.logFile}.`);
+      throw new StartError(
+        `PostgreSQL (process ${pid}) has not become ready on ${cluster.folder} for ${START_WAIT_MILLISECONDS / 1_000} s. See ${cluster.logFile}.`,
+      );
     }
   } else {
     await until(POLL_MILLISECONDS * 10, () => failure !== undefined);
@@ -161,7 +179,10 @@ export async function stopPostmaster(cluster: Cluster, postmaster: Postmaster): 
 
 function signal(cluster: Cluster, postmaster: Postmaster, mode: 'fast' | 'immediate'): void {
   if (process.platform === 'win32') {
-    spawnSync(join(cluster.binaries.bin, 'pg_ctl'), ['stop', '-W', '-m', mode, '-D', cluster.folder], { ...spawnOptions(cluster), stdio: 'ignore' });
+    spawnSync(join(cluster.binaries.bin, 'pg_ctl'), ['stop', '-W', '-m', mode, '-D', cluster.folder], {
+      ...spawnOptions(cluster),
+      stdio: 'ignore',
+    });
     return;
   }
   if (!alive(postmaster.identity)) return;

@@ -42,7 +42,9 @@ function stampOf(pid: number): string | undefined {
   if (!signalable(pid)) return undefined;
   if (process.platform === 'win32') return short('');
   try {
-    return short(execFileSync('ps', ['-p', String(pid), '-o', 'lstart='], { encoding: 'utf8', env: { LC_ALL: 'C' } }));
+    return short(
+      execFileSync('ps', ['-p', String(pid), '-o', 'lstart='], { encoding: 'utf8', env: { LC_ALL: 'C' } }),
+    );
   } catch {
     return undefined;
   }

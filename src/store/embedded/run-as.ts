@@ -12,10 +12,10 @@ export type RunAs = { readonly uid: number; readonly gid: number } | undefined;
 /** `postgres` is made for this; `nobody` exists nearly everywhere. */
 const PREFERRED_USERS = ['postgres', 'nobody', 'daemon'];
 
-export const runsAsRoot = (): boolean => process.getuid?.() === 0;
-
 function systemUser(): { uid: number; gid: number } {
-  const rows = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'));
+  const rows = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
   for (const user of PREFERRED_USERS) {
     const row = rows.find((fields) => fields[0] === user);
     const [uid, gid] = [Number(row?.[2]), Number(row?.[3])];

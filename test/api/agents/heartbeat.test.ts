@@ -125,7 +125,6 @@ describe('heartbeatAgent', () => {
     const { agent: other } = await registered(one, 'known-too');
     for (const [id, key] of [
       ['agt_01h455vb4pex5vsknk084sn02q', session],
-      ['nonsense', session],
       [agent.id, 'ses_x'],
       [other.id, session],
     ] as const) {
@@ -134,6 +133,8 @@ describe('heartbeatAgent', () => {
   });
 
   it.each([
+    [{ id: 'nonsense' }],
+    [{ session: 'a\0b' }],
     [{ sequence: 0 }],
     [{ consumerLag: -1 }],
     [{ consumerLag: 2 ** 31 }],

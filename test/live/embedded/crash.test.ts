@@ -23,7 +23,8 @@ function server(dataDir: string): ServerProcess {
   return started;
 }
 
-const gone = (pid: number) => vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 10_000 });
+const gone = (pid: number) =>
+  vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 10_000 });
 
 describe('the embedded PostgreSQL', () => {
   it('outlives a killed server, and the next one joins it and stops it', async () => {
@@ -65,7 +66,9 @@ describe('the embedded PostgreSQL', () => {
       return client.query(`do $$ begin perform count(*) from generate_series(1, 6000000); end $$`);
     }).catch(() => undefined);
     await vi.waitFor(async () => {
-      const { rows } = await withClient(connection, (client) => client.query(`select 1 from pg_stat_activity where state = 'active' and query like 'do %'`));
+      const { rows } = await withClient(connection, (client) =>
+        client.query(`select 1 from pg_stat_activity where state = 'active' and query like 'do %'`),
+      );
       expect(rows).toHaveLength(1);
     });
     killed.kill('SIGKILL');
@@ -95,7 +98,11 @@ describe('the embedded PostgreSQL', () => {
     await embedded.stop();
     // PostgreSQL only takes processes of its own user for itself.
     const { uid, gid } = statSync(join(dataDir, 'postgres'));
-    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { uid, gid, stdio: 'ignore' });
+    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], {
+      uid,
+      gid,
+      stdio: 'ignore',
+    });
     onTestFinished(() => void stranger.kill('SIGKILL'));
     writeFileSync(pidFile, [stranger.pid, ...rest].join('\n'));
 

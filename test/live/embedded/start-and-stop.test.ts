@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { silentLog } from '../../../src/kernel/log.js';
 import { StartError } from '../../../src/kernel/start-error.js';
 import { startEmbedded, type EmbeddedOptions, type EmbeddedPostgres } from '../../../src/store/embedded.js';
+import { chooseRunAs } from '../../../src/store/embedded/run-as.js';
 import { makeTestFolder, withClient } from '../../support/database.js';
 import { processesIn } from '../../support/run-folder.js';
 import { startServer } from './start-server.js';
@@ -17,7 +18,10 @@ async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): P
 }
 
 async function refusal(start: Promise<unknown>): Promise<string> {
-  const error = await start.then(() => undefined, (thrown: unknown) => thrown);
+  const error = await start.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
   expect(error).toBeInstanceOf(StartError);
   const { publicMessage } = error as StartError; // Just checked.
   expect(publicMessage).not.toContain('\n');
@@ -71,8 +75,13 @@ describe('startEmbedded', () => {
   it('listens on loopback with a password where sockets do not work, and keeps its port', async () => {
     const dataDir = makeTestFolder('tcp');
     const first = await start(dataDir, { listen: 'tcp' });
-    expect(first.connection).toMatchObject({ host: '127.0.0.1', password: expect.stringMatching(/^[\w-]{32}$/) });
-    await expect(withClient({ ...first.connection, password: 'guess' }, (client) => client.query('select 1'))).rejects.toThrow('password');
+    expect(first.connection).toMatchObject({
+      host: '127.0.0.1',
+      password: expect.stringMatching(/^[\w-]{32}$/),
+    });
+    await expect(
+      withClient({ ...first.connection, password: 'guess' }, (client) => client.query('select 1')),
+    ).rejects.toThrow('password');
     await first.stop();
     const second = await start(dataDir, { listen: 'tcp' });
     expect(second.connection).toEqual(first.connection);
@@ -105,7 +114,9 @@ describe('startEmbedded', () => {
     await (await start(dataDir)).stop();
     const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
     writeFileSync(versionFile, '19\n');
-    expect(await refusal(start(dataDir))).toContain('was made by PostgreSQL 19, and this Slipway brings PostgreSQL 18');
+    expect(await refusal(start(dataDir))).toContain(
+      'was made by PostgreSQL 19, and this Slipway brings PostgreSQL 18',
+    );
     expect(readFileSync(versionFile, 'utf8')).toBe('19\n');
   });
 
@@ -119,13 +130,20 @@ describe('startEmbedded', () => {
     expect(await refusal(start(join(dataDir, 'data')))).toContain('has no PG_VERSION');
   });
 
-  it.runIf(asRoot)('refuses data that belongs to another user', async () => {
+  it('refuses data that belongs to another user', async () => {
+    if (!asRoot) {
+      expect(() => chooseRunAs('/')).toThrow('/ belongs to user 0 and Slipway runs as user');
+      return;
+    }
+    expect(() => chooseRunAs('/')).toThrow('/ belongs to root, which PostgreSQL does not run as');
     const dataDir = makeTestFolder('owner');
     mkdirSync(join(dataDir, 'postgres'));
     chownSync(join(dataDir, 'postgres'), 65533, 65533);
     writeFileSync(join(dataDir, 'slipway-data-folder'), '');
     chownSync(dataDir, 65534, 65534);
     const server = startServer(dataDir, { uid: 65534, gid: 65534 });
-    expect((await server.said('refused')).reason).toContain('belongs to user 65533 and Slipway runs as user 65534');
+    expect((await server.said('refused')).reason).toContain(
+      'belongs to user 65533 and Slipway runs as user 65534',
+    );
   });
 });

@@ -3,7 +3,15 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Connection } from '../../../src/store/embedded.js';
 
-type Facts = { event: string; message?: string; pid: number; adopted: boolean; connection: Connection; reason: string; answer?: string };
+type Facts = {
+  event: string;
+  message?: string;
+  pid: number;
+  adopted: boolean;
+  connection: Connection;
+  reason: string;
+  answer?: string;
+};
 
 export interface ServerProcess {
   readonly pid: number;
@@ -48,7 +56,9 @@ export function startServer(dataDir: string, as: { uid?: number; gid?: number } 
     said: (event, message) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
-          const found = facts.find((fact) => fact.event === event && (message === undefined || fact.message === message));
+          const found = facts.find(
+            (fact) => fact.event === event && (message === undefined || fact.message === message),
+          );
           if (found === undefined && !over) return;
           waiting.delete(look);
           if (found !== undefined) resolve(found);

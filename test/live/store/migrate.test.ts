@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/kernel/log.js';
 import { StartError } from '../../../src/kernel/start-error.js';
+import { startEmbedded } from '../../../src/store/embedded.js';
 import { migrate } from '../../../src/store/migrate.js';
 import { makePool } from '../../../src/store/pool.js';
-import { createEmptyDatabase, debianPostgres, makeTestFolder, withClient, type TestDatabase } from '../../support/database.js';
+import {
+  createEmptyDatabase,
+  debianPostgres,
+  makeTestFolder,
+  withClient,
+  type TestDatabase,
+} from '../../support/database.js';
 
 const FIRST = '20260101000000_first';
 const SECOND = '20260102000000_second';
@@ -22,10 +29,15 @@ describe('migrate', () => {
     mkdirSync(join(directory, name), { recursive: true });
     writeFileSync(join(directory, name, 'migration.sql'), sql);
   };
-  const run = (): Promise<{ applied: string[] }> => withClient(database.connection, (client) => migrate(client, { directory }));
-  const query = (sql: string): Promise<pg.QueryResult> => withClient(database.connection, (client) => client.query(sql));
+  const run = (): Promise<{ applied: string[] }> =>
+    withClient(database.connection, (client) => migrate(client, { directory }));
+  const query = (sql: string): Promise<pg.QueryResult> =>
+    withClient(database.connection, (client) => client.query(sql));
   const refusal = async (running: Promise<unknown> = run()): Promise<string> => {
-    const error = await running.then(() => undefined, (thrown: unknown) => thrown);
+    const error = await running.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
     expect(error).toBeInstanceOf(StartError);
     const { publicMessage } = error as StartError; // Just checked.
     expect(publicMessage).not.toContain('\n');
@@ -63,7 +75,12 @@ describe('migrate', () => {
   it('applies each migration once, however many processes start', async () => {
     write(SECOND, SECOND_SQL);
     const pools = [1, 2, 3, 4].map(() =>
-      makePool({ database: { connection: database.connection }, size: 2, applicationName: 'migrate-test', log: silentLog }),
+      makePool({
+        database: { connection: database.connection },
+        size: 2,
+        applicationName: 'migrate-test',
+        log: silentLog,
+      }),
     );
     const results = await Promise.all(pools.map((pool) => migrate(pool, { directory })));
     expect(results.flatMap(({ applied }) => applied)).toEqual([FIRST, SECOND]);
@@ -123,6 +140,18 @@ describe('migrate', () => {
     expect(await run()).toEqual({ applied: [FIRST] });
   });
 
+  it('refuses a standby', async () => {
+    const dataDir = makeTestFolder('standby');
+    const options = { dataDir, log: silentLog, settings: { fsync: 'off' } };
+    await (await startEmbedded(options)).stop();
+    writeFileSync(join(dataDir, 'postgres', 'standby.signal'), '');
+    const standby = await startEmbedded(options);
+    expect(await refusal(withClient(standby.connection, (client) => migrate(client, { directory })))).toBe(
+      'This PostgreSQL is a standby, which takes no writes. Set DATABASE_URL to the primary.',
+    );
+    await standby.stop();
+  });
+
   it('refuses an installation without the text of a migration', async () => {
     mkdirSync(join(directory, SECOND));
     expect(await refusal()).toContain(`${SECOND} in ${directory} has no migration.sql`);
@@ -131,7 +160,9 @@ describe('migrate', () => {
   it('gives the lock and the session back', async () => {
     await withClient(database.connection, async (client) => {
       await migrate(client, { directory });
-      const { rows } = await client.query(`select count(*)::int as held from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`);
+      const { rows } = await client.query(
+        `select count(*)::int as held from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
+      );
       expect(rows).toEqual([{ held: 0 }]);
     });
   });
@@ -140,7 +171,9 @@ describe('migrate', () => {
     const server = await debianPostgres();
     if (server === undefined) return;
     write(SECOND, SECOND_SQL);
-    expect(await withClient(server.connection, (client) => migrate(client, { directory }))).toEqual({ applied: [FIRST, SECOND] });
+    expect(await withClient(server.connection, (client) => migrate(client, { directory }))).toEqual({
+      applied: [FIRST, SECOND],
+    });
     await server.stop();
   });
 });

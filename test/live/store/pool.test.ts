@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { silentLog } from '../../../src/kernel/log.js';
 import { startEmbedded } from '../../../src/store/embedded.js';
 import { makePool, type PoolOptions } from '../../../src/store/pool.js';
-import { createEmptyDatabase, externalPostgres, makeTestFolder, withClient, type TestDatabase } from '../../support/database.js';
+import {
+  createEmptyDatabase,
+  externalPostgres,
+  makeTestFolder,
+  withClient,
+  type TestDatabase,
+} from '../../support/database.js';
 
 function pool(options: Partial<PoolOptions> & Pick<PoolOptions, 'database'>): pg.Pool {
   const made = makePool({ size: 3, applicationName: 'slipway test', log: silentLog, ...options });
@@ -15,7 +21,9 @@ describe('makePool', () => {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createEmptyDatabase();
-    await withClient(database.connection, (client) => client.query(`alter database ${database.name} set timezone = 'Asia/Kolkata'`));
+    await withClient(database.connection, (client) =>
+      client.query(`alter database ${database.name} set timezone = 'Asia/Kolkata'`),
+    );
   });
   afterAll(() => database.drop());
 
@@ -38,7 +46,9 @@ describe('makePool', () => {
 
   it('keeps the options of a URL, and wins over them', async () => {
     const url = `${database.url}${database.url.includes('?') ? '&' : '?'}options=-c%20timezone%3DJapan%20-c%20work_mem%3D3MB`;
-    const { rows } = await pool({ database: { url } }).query(`select current_setting('timezone') as zone, current_setting('work_mem') as memory`);
+    const { rows } = await pool({ database: { url } }).query(
+      `select current_setting('timezone') as zone, current_setting('work_mem') as memory`,
+    );
     expect(rows).toEqual([{ zone: 'UTC', memory: '3MB' }]);
   });
 
@@ -71,7 +81,10 @@ describe('makePool', () => {
     await Promise.all([used.query('select pg_sleep(0.01)'), used.query('select pg_sleep(0.01)')]);
     expect(used.idleCount).toBe(2);
     await withClient({ ...database.connection, database: 'postgres' }, (client) =>
-      client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'slipway test'`, [database.name]),
+      client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'slipway test'`,
+        [database.name],
+      ),
     );
     await vi.waitFor(() => expect(used.totalCount).toBe(0));
     expect(warn).toHaveBeenCalledTimes(2);
@@ -79,13 +92,24 @@ describe('makePool', () => {
   });
 
   it('works on after the embedded PostgreSQL was killed and started again', async () => {
-    const embedded = await startEmbedded({ dataDir: makeTestFolder('restart'), log: silentLog, settings: { fsync: 'off' } });
-    const used = makePool({ database: { connection: embedded.connection }, size: 2, applicationName: 'slipway test', log: silentLog });
+    const embedded = await startEmbedded({
+      dataDir: makeTestFolder('restart'),
+      log: silentLog,
+      settings: { fsync: 'off' },
+    });
+    const used = makePool({
+      database: { connection: embedded.connection },
+      size: 2,
+      applicationName: 'slipway test',
+      log: silentLog,
+    });
     await used.query('select 1');
     const first = embedded.pid;
     process.kill(first, 'SIGKILL');
     await vi.waitFor(() => expect(embedded.pid).not.toBe(first), { timeout: 20_000 });
-    await vi.waitFor(async () => expect((await used.query('select 1 as one')).rows).toEqual([{ one: 1 }]), { timeout: 20_000 });
+    await vi.waitFor(async () => expect((await used.query('select 1 as one')).rows).toEqual([{ one: 1 }]), {
+      timeout: 20_000,
+    });
     await used.end();
     await embedded.stop();
   });

@@ -164,7 +164,11 @@ describe('a subscription over a connection that is cut anywhere', () => {
   it('delivers every transition once and in order', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(act, fc.double({ min: 0, max: 0.999, noNaN: true })), { maxLength: 200 }),
+        fc.array(fc.tuple(act, fc.double({ min: 0, max: 0.999, noNaN: true })), {
+          minLength: 20,
+          maxLength: 200,
+          size: 'max',
+        }),
         (steps) => {
           const every = world('every');
           for (const [name, draw] of steps) every.acts[name](draw);
@@ -183,7 +187,11 @@ describe('a subscription over a connection that is cut anywhere', () => {
     );
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(any, fc.double({ min: 0, max: 0.999, noNaN: true })), { maxLength: 200 }),
+        fc.array(fc.tuple(any, fc.double({ min: 0, max: 0.999, noNaN: true })), {
+          minLength: 20,
+          maxLength: 200,
+          size: 'max',
+        }),
         (steps) => {
           const watch = world('watch');
           for (const [name, draw] of steps) watch.acts[name](draw);

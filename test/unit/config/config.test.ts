@@ -24,7 +24,12 @@ describe('loadConfig', () => {
       server: { host: '127.0.0.1', port: 4000, loopback: true, dataDir: resolve('.slipway') },
       database: { url: undefined, readUrl: undefined, poolSize: 10 },
       access: { mode: 'auto', bootstrapToken: undefined, allowedOrigins: [], allowedHosts: [] },
-      limits: { maxBodyBytes: 65_536, maxSubscriptions: 20_000, webSocketMutations: false, introspection: true },
+      limits: {
+        maxBodyBytes: 65_536,
+        maxSubscriptions: 20_000,
+        webSocketMutations: false,
+        introspection: true,
+      },
       drain: { noticeSeconds: 3, spreadSeconds: 20 },
       agents: { heartbeatIntervalSeconds: 30, heartbeatTimeoutSeconds: 60, sweepSeconds: 10 },
       retention: { changePayloadHours: 168, changeDays: 400 },
@@ -42,15 +47,51 @@ describe('loadConfig', () => {
   });
 
   it.each([
-    ['SLIPWAY_POOL_SIZE', '1', 'SLIPWAY_POOL_SIZE must be a whole number from 2 to 200 (sessions): "1" is not. Default: 10.'],
-    ['SLIPWAY_POOL_SIZE', '2.5', 'SLIPWAY_POOL_SIZE must be a whole number from 2 to 200 (sessions): "2.5" is not. Default: 10.'],
-    ['SLIPWAY_PORT', '65536', 'SLIPWAY_PORT must be a whole number from 0 to 65535: "65536" is not. Default: 4000.'],
-    ['SLIPWAY_PORT', '0x10', 'SLIPWAY_PORT must be a whole number from 0 to 65535: "0x10" is not. Default: 4000.'],
-    ['SLIPWAY_DRAIN_SPREAD_SECONDS', '-1', 'SLIPWAY_DRAIN_SPREAD_SECONDS must be a number from 0 to 600 (seconds): "-1" is not. Default: 20.'],
-    ['SLIPWAY_WS_MUTATIONS', 'yes', 'SLIPWAY_WS_MUTATIONS must be `true` or `false`: "yes" is not. Default: false.'],
-    ['SLIPWAY_LOG_FORMAT', 'xml', 'SLIPWAY_LOG_FORMAT must be one of `json`, `pretty`: "xml" is not. Default: json.'],
-    ['SLIPWAY_CHANGE_PAYLOAD_HOURS', '47', 'SLIPWAY_CHANGE_PAYLOAD_HOURS must be a whole number from 48 to 87600 (hours): "47" is not. Default: 168.'],
-    ['SLIPWAY_HOST', 'a b', 'SLIPWAY_HOST must be a host name or an IP address: "a b" is not. Default: 127.0.0.1.'],
+    [
+      'SLIPWAY_POOL_SIZE',
+      '1',
+      'SLIPWAY_POOL_SIZE must be a whole number from 2 to 200 (sessions): "1" is not. Default: 10.',
+    ],
+    [
+      'SLIPWAY_POOL_SIZE',
+      '2.5',
+      'SLIPWAY_POOL_SIZE must be a whole number from 2 to 200 (sessions): "2.5" is not. Default: 10.',
+    ],
+    [
+      'SLIPWAY_PORT',
+      '65536',
+      'SLIPWAY_PORT must be a whole number from 0 to 65535: "65536" is not. Default: 4000.',
+    ],
+    [
+      'SLIPWAY_PORT',
+      '0x10',
+      'SLIPWAY_PORT must be a whole number from 0 to 65535: "0x10" is not. Default: 4000.',
+    ],
+    [
+      'SLIPWAY_DRAIN_SPREAD_SECONDS',
+      '-1',
+      'SLIPWAY_DRAIN_SPREAD_SECONDS must be a number from 0 to 600 (seconds): "-1" is not. Default: 20.',
+    ],
+    [
+      'SLIPWAY_WS_MUTATIONS',
+      'yes',
+      'SLIPWAY_WS_MUTATIONS must be `true` or `false`: "yes" is not. Default: false.',
+    ],
+    [
+      'SLIPWAY_LOG_FORMAT',
+      'xml',
+      'SLIPWAY_LOG_FORMAT must be one of `json`, `pretty`: "xml" is not. Default: json.',
+    ],
+    [
+      'SLIPWAY_CHANGE_PAYLOAD_HOURS',
+      '47',
+      'SLIPWAY_CHANGE_PAYLOAD_HOURS must be a whole number from 48 to 87600 (hours): "47" is not. Default: 168.',
+    ],
+    [
+      'SLIPWAY_HOST',
+      'a b',
+      'SLIPWAY_HOST must be a host name or an IP address: "a b" is not. Default: 127.0.0.1.',
+    ],
   ])('says what %s must be when it is %s', (name, value, message) => {
     expect(problems({ [name]: value })).toEqual([message]);
   });
@@ -76,31 +117,51 @@ describe('loadConfig', () => {
       SLIPWAY_HEARTBEAT_INTERVAL_SECONDS: '0.2',
       SLIPWAY_AGENT_SWEEP_SECONDS: '0.1',
     });
-    expect(config).toMatchObject({ drain: { noticeSeconds: 0.05 }, agents: { heartbeatTimeoutSeconds: 0.5 } });
+    expect(config).toMatchObject({
+      drain: { noticeSeconds: 0.05 },
+      agents: { heartbeatTimeoutSeconds: 0.5 },
+    });
   });
 
-  it.each(['https://a.example', 'http://localhost:3000', 'https://a.example, https://b.example:8443'])('allows the origins %s', (text) => {
-    expect(loadConfig({ SLIPWAY_ALLOWED_ORIGINS: text }).access.allowedOrigins).toEqual(text.split(', '));
-  });
-
-  it.each(['*', 'https://*.example.com', 'https://a.example/', 'https://a.example/x', 'a.example', 'ftp://a.example', 'https://a.example:443', 'null', 'https://a.example,'])(
-    'refuses the origins %s',
+  it.each(['https://a.example', 'http://localhost:3000', 'https://a.example, https://b.example:8443'])(
+    'allows the origins %s',
     (text) => {
-      expect(problems({ SLIPWAY_ALLOWED_ORIGINS: text })).toEqual([expect.stringContaining('without a path, a default port or a wildcard')]);
+      expect(loadConfig({ SLIPWAY_ALLOWED_ORIGINS: text }).access.allowedOrigins).toEqual(text.split(', '));
     },
   );
 
+  it.each([
+    '*',
+    'https://*.example.com',
+    'https://a.example/',
+    'https://a.example/x',
+    'a.example',
+    'ftp://a.example',
+    'https://a.example:443',
+    'null',
+    'https://a.example,',
+  ])('refuses the origins %s', (text) => {
+    expect(problems({ SLIPWAY_ALLOWED_ORIGINS: text })).toEqual([
+      expect.stringContaining('without a path, a default port or a wildcard'),
+    ]);
+  });
+
   it('allows hosts as the Host header writes them', () => {
     const text = 'Slipway.example, slipway.example:8443, [::1]:4000';
-    expect(loadConfig({ SLIPWAY_ALLOWED_HOSTS: text }).access.allowedHosts).toEqual(text.toLowerCase().split(', '));
+    expect(loadConfig({ SLIPWAY_ALLOWED_HOSTS: text }).access.allowedHosts).toEqual(
+      text.toLowerCase().split(', '),
+    );
     expect(problems({ SLIPWAY_ALLOWED_HOSTS: 'https://a.example' })).toHaveLength(1);
   });
 
-  it.each(['slp_short', `slp_${'a'.repeat(31)}`, `tok_${'a'.repeat(40)}`, `slp_${'a'.repeat(31)}/`])('refuses a weak bootstrap token without showing it', (token) => {
-    const [message] = problems({ SLIPWAY_BOOTSTRAP_TOKEN: token });
-    expect(message).toContain('at least 32 letters, digits, `-` or `_`: what is set is not');
-    expect(message).not.toContain(token);
-  });
+  it.each(['slp_short', `slp_${'a'.repeat(31)}`, `tok_${'a'.repeat(40)}`, `slp_${'a'.repeat(31)}/`])(
+    'refuses a weak bootstrap token without showing it',
+    (token) => {
+      const [message] = problems({ SLIPWAY_BOOTSTRAP_TOKEN: token });
+      expect(message).toContain('at least 32 letters, digits, `-` or `_`: what is set is not');
+      expect(message).not.toContain(token);
+    },
+  );
 
   it('refuses a database URL without showing its password', () => {
     for (const url of ['mysql://root:hunter2@host/db', 'postgresql://user:hunter2@host', 'hunter2']) {
@@ -157,8 +218,12 @@ describe('describeConfig', () => {
 describe('settingsTable', () => {
   it('has a row with a description for every setting', () => {
     const table = settingsTable();
-    for (const name of settingNames) expect(table).toMatch(new RegExp(`^\\| \`${name}\` \\| [^|]+ \\| [^|]+ \\| [A-Z][^|]+\\. \\|$`, 'm'));
-    expect(table).toContain('| `SLIPWAY_POOL_SIZE` | `10` | a whole number from 2 to 200 (sessions) | PostgreSQL sessions at most, in each pool. |');
+    for (const name of settingNames) {
+      expect(table).toMatch(new RegExp(`^\\| \`${name}\` \\| [^|]+ \\| [^|]+ \\| [A-Z][^|]+\\. \\|$`, 'm'));
+    }
+    expect(table).toContain(
+      '| `SLIPWAY_POOL_SIZE` | `10` | a whole number from 2 to 200 (sessions) | PostgreSQL sessions at most, in each pool. |',
+    );
   });
 
   it('gives defaults that are themselves allowed', () => {

@@ -1,0 +1,121 @@
+/**
+ * A real, headless Chromium for tests, from npm packages alone where that can be: @sparticuz/chromium carries the browser
+ * and, packed beside it, the few shared libraries (NSS, NSPR, expat) that a bare system lacks; glibc 2.34 and libgcc are
+ * all it wants from outside. Elsewhere the system's own Chromium. Never a reason to skip a test: what is missing is named.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { chromium, type Browser } from 'playwright-core';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const SYSTEM_BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+interface Executable {
+  readonly path: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** A browser with an empty profile of its own; the caller closes it. */
+export async function launchChromium(): Promise<Browser> {
+  const { path, environment } = await findChromium();
+  return chromium.launch({
+    executablePath: path,
+    args: FLAGS,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
+}
+
+async function findChromium(): Promise<Executable> {
+  const complaints: string[] = [];
+  try {
+    const packed = await unpackedChromium();
+    await probe(packed);
+    return packed;
+  } catch (error) {
+    complaints.push(error instanceof Error ? (error.message.trim().split('\n')[0] ?? '') : String(error));
+  }
+  for (const path of SYSTEM_BROWSERS.filter((candidate) => existsSync(candidate))) {
+    try {
+      const executable = { path, environment: {} };
+      await probe(executable);
+      return executable;
+    } catch (error) {
+      complaints.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  throw new Error(
+    `The browser tests found no Chromium that runs here: install one (Debian: \`apt-get install chromium\`). Tried: ${complaints.join('; ')}`,
+  );
+}
+
+/** Asks for its version: fails on a missing library, a wrong processor, an old glibc. */
+async function probe({ path, environment }: Executable): Promise<void> {
+  await run(path, ['--version', '--no-sandbox'], {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    timeout: 30_000,
+  });
+}
+
+/** Unpacks the package's browser once for each version; 200 MB below node_modules/.cache. */
+async function unpackedChromium(): Promise<Executable> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error(`@sparticuz/chromium has no browser for ${process.platform} on ${process.arch}`);
+  }
+  const entry = createRequire(import.meta.url).resolve('@sparticuz/chromium');
+  const packageFolder = join(dirname(entry), '..', '..');
+  const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as {
+    version: string;
+  }; // npm's own file
+  const cache = join(root, 'node_modules', '.cache');
+  const folder = join(cache, `chromium-${version}`);
+  if (!existsSync(join(folder, 'complete'))) {
+    mkdirSync(cache, { recursive: true });
+    await unpack(packageFolder, folder, mkdtempSync(join(cache, 'unpacking-')));
+  }
+  return {
+    path: join(folder, 'chromium'),
+    environment: {
+      LD_LIBRARY_PATH: join(folder, 'al2023', 'lib'),
+      FONTCONFIG_PATH: join(folder, 'fonts'),
+      HOME: tmpdir(),
+    },
+  };
+}
+
+/** In a folder of its own first, so that neither a crash nor a second worker leaves half a browser behind. */
+async function unpack(packageFolder: string, folder: string, workFolder: string): Promise<void> {
+  const entry = pathToFileURL(join(packageFolder, 'build', 'esm', 'index.mjs')).href;
+  const script = `
+    const { inflate } = await import(${JSON.stringify(entry)});
+    await Promise.all(['chromium.br', 'al2023.tar.br', 'fonts.tar.br'].map((name) => inflate(${JSON.stringify(join(packageFolder, 'bin'))} + '/' + name)));`;
+  // The package unpacks into the temporary folder and nowhere else, hence a process with its own.
+  await run(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { ...process.env, TMPDIR: workFolder },
+  });
+  writeFileSync(join(workFolder, 'complete'), '');
+  try {
+    renameSync(workFolder, folder);
+  } catch (error) {
+    // Another worker was first: its browser is as good.
+    rmSync(workFolder, { recursive: true, force: true });
+    if (!existsSync(join(folder, 'complete'))) throw error;
+  }
+}
