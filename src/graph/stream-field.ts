@@ -23,6 +23,11 @@ export interface EventSource {
   next(): Promise<SourceEvent | undefined>;
   /** Frees everything at once, also while a `next` is pending. May be called twice. */
   close(): void;
+  /**
+   * The place behind the last event that `next` gave, as an event of its own: what a client gets last before the server
+   * closes its connection. Absent for fields whose type has no bookmark; undefined when there is no place to tell.
+   */
+  bookmark?(): SourceEvent | undefined;
 }
 
 export interface SourceEvent {
