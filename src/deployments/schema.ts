@@ -445,7 +445,7 @@ function addStreams(graph: Graph, enums: DeploymentEnums): void {
             read: (tx) => read(tx, SNAPSHOT_READ_ROWS),
           },
         });
-        return watchEvents(stream, 'Deployment');
+        return watchEvents(stream, 'Deployment', graph.clock);
       }),
     }),
   }));

@@ -36,6 +36,7 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
     changes: addChangeTypes(builder),
     reads: deps.reads,
     feed: deps.feed,
+    clock: deps.clock,
   };
   addFailureTypes(builder, graph.types);
   addDeploymentSchema(graph, deps.commands.deployments);

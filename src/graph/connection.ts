@@ -2,6 +2,7 @@ import type { ArgBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 
+import type { Feed } from '../changes/feed.js';
 import type {
   Keyset,
   PageResult,

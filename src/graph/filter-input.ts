@@ -71,7 +71,7 @@ export function addEnumFilter<V extends string>(
       in: t.field({ type: [type], description: IN }),
       notIn: t.field({ type: [type], description: NOT_IN }),
     }),
-  }) as unknown as InputRef<FieldFilter>; // values of an enumeration are texts
+  }); // values of an enumeration are texts
 }
 
 /** `DeploymentFilter` with and, or, not and, if the objects have them, labels. */

@@ -3,6 +3,7 @@ import type { Action } from '../access/actions.js';
 import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
 import type { Feed } from '../changes/feed.js';
+import type { Clock } from '../kernel/clock.js';
 import type { PublicReads } from '../store/public-types.js';
 import type { ChangeTypes } from './change-types.js';
 import type { Context } from './context.js';
@@ -20,6 +21,7 @@ export interface Graph {
   readonly changes: ChangeTypes;
   readonly reads: PublicReads;
   readonly feed: Feed;
+  readonly clock: Clock;
 }
 
 /** The caller's grant for a whole operation. The pipeline refused the operation before, if its roles allow none. */

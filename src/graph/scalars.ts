@@ -13,8 +13,9 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
     serialize: (value) => value.toISOString(),
     parseValue: (value) => {
       const moment = typeof value === 'string' ? parseMoment(value) : undefined;
-      if (!moment)
+      if (!moment) {
         throw new GraphQLError('DateTime must be ISO 8601 text such as `2026-11-30T12:00:00.000Z`.');
+      }
       return moment;
     },
   });
@@ -50,8 +51,9 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
 }
 
 function asObject(value: unknown): JsonObject {
-  if (value === null || typeof value !== 'object' || Array.isArray(value))
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     throw new GraphQLError('JSONObject must be an object.');
+  }
   return value as JsonObject; // checked on the line above
 }
 

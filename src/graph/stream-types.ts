@@ -2,6 +2,7 @@ import type { ObjectRef } from '@pothos/core';
 
 import type { ChangeStream, StreamItem } from '../changes/feed.js';
 import type { Change, Projection } from '../changes/types.js';
+import type { Clock } from '../kernel/clock.js';
 import { addEnum } from './enum.js';
 import type { Builder, Types } from './graph-types.js';
 import type { EventSource, SourceEvent } from './stream-field.js';
@@ -135,8 +136,14 @@ export function addWatchUnion<Row>(
 }
 
 /** A LATEST stream as the events of a watch of objects named `name`. */
-export function watchEvents(stream: ChangeStream, name: string): EventSource {
-  return source(stream, (item) => watchEvent(item, name));
+export function watchEvents(stream: ChangeStream, name: string, clock: Clock): EventSource {
+  return {
+    ...source(stream, (item) => watchEvent(item, name)),
+    bookmark: () =>
+      stream.cursor === null
+        ? undefined
+        : plain('Bookmark', { cursor: stream.cursor, at: clock.now() }, 'BOOKMARK'),
+  };
 }
 
 /** An EVERY stream as transitions. Bookmarks have no place in its type and are left out. */
