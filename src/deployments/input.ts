@@ -145,6 +145,8 @@ export const deleteDeploymentSchema = z.strictObject({
   mode: z.enum(DELETE_MODES).nullish().transform((mode) => mode ?? 'DELETE'),
 });
 
+export type PatchDeploymentStatus = z.output<typeof patchDeploymentStatusSchema>;
+export type ApplyDeployment = z.output<typeof applyDeploymentSchema>;
 export type PatchDeploymentStatusInput = z.input<typeof patchDeploymentStatusSchema>;
 export type ApplyDeploymentInput = z.input<typeof applyDeploymentSchema>;
 export type UndeployDeploymentInput = z.input<typeof undeployDeploymentSchema>;

@@ -67,8 +67,12 @@ export interface DeploymentStatus {
 export interface DeploymentState extends DeploymentSpec, DeploymentStatus {
   readonly labels: Labels;
   readonly generation: number;
+  readonly protocolVersion: number;
   readonly deletionRequestedAt: Date | null;
 }
+
+/** Versions of the contract between this server and what drives a deployment that this server understands. */
+export const DEPLOYMENT_PROTOCOL = { minimum: 1, current: 1 } as const;
 
 /** What the spec wants to run: where it is moving to, else what is serving. */
 export function desiredReleaseId(state: Pick<DeploymentStatus, 'currentReleaseId' | 'targetReleaseId'>): string | null {

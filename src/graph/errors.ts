@@ -102,6 +102,8 @@ function publicError(origin: unknown, phase: 'parse' | 'validate' | 'execute'): 
     if (isCode(code)) return { code, message: origin.message, extensions: origin.extensions };
     // A code that is not ours is somebody else's error: masked, like every unknown one.
     if (code !== undefined || origin.originalError) return undefined;
+    // One without a code, from an execution, is graphql-js telling of a value that a resolver gave: a bug of ours.
+    if (phase === 'execute') return undefined;
     return { code: PHASE_CODES[phase], message: origin.message, extensions: {} };
   }
   // Errors of our own parts (ForbiddenError, StreamEnded) carry a code and are written for the caller.
@@ -116,7 +118,6 @@ function publicError(origin: unknown, phase: 'parse' | 'validate' | 'execute'): 
 const PHASE_CODES = {
   parse: 'GRAPHQL_PARSE_FAILED',
   validate: 'GRAPHQL_VALIDATION_FAILED',
-  execute: 'BAD_USER_INPUT',
 } as const;
 
 const OWN_ERROR_CLASSES = new Set(['ForbiddenError', 'StreamEnded']);

@@ -23,6 +23,11 @@ export interface EventSource {
   next(): Promise<SourceEvent | undefined>;
   /** Frees everything at once, also while a `next` is pending. May be called twice. */
   close(): void;
+  /**
+   * The place behind the last event that `next` gave, as an event of its own: what a client gets last before the server
+   * closes its connection. Absent for fields whose type has no bookmark; undefined when there is no place to tell.
+   */
+  bookmark?(): SourceEvent | undefined;
 }
 
 export interface SourceEvent {
@@ -45,7 +50,7 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
       iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
-      (root as Record<string, never>)[info.fieldName], // made by `executeEvent` or by the iterator below
+      (root as Record<string, unknown>)[info.fieldName] as never, // made by `executeEvent` or by the iterator below
   };
 }
 

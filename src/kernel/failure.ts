@@ -67,3 +67,12 @@ export function invalidInput(
     issues,
   });
 }
+
+/** The version that was expected is not the current one; carries the object as it is, so that no second read is needed. */
+export function versionConflict<T extends { readonly version: number }>(
+  what: string,
+  current: T,
+): { readonly done: false; readonly failure: Failure<T> & { kind: 'VersionConflict' } } {
+  const message = `\`expectedVersion\` is not the current one: the ${what} has version ${current.version}.`;
+  return refused({ kind: 'VersionConflict', message, currentVersion: current.version, current });
+}

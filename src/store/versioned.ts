@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 
 import type { Queryable, Statement } from './database.js';
+import type { Prisma } from './generated/prisma/client.js';
 import type { Rows, VersionedTable } from './rows.js';
 import { columnList, TABLES, type Column } from './tables.js';
 
@@ -19,8 +20,10 @@ export interface Stamp {
 
 /** The columns that a write may set: never the identity, the version or the times, which the database keeps. */
 export type Settable<T extends VersionedTable> = {
-  [F in Exclude<keyof Rows[T], 'id' | 'version' | 'createdAt' | 'updatedAt'>]?: Rows[T][F];
+  [F in Exclude<keyof Rows[T], 'id' | 'version' | 'createdAt' | 'updatedAt'>]?: Written<Rows[T][F]>;
 };
+/** jsonb columns take whatever JSON.stringify does: the driver's own JSON type knows no readonly arrays. */
+type Written<V> = Prisma.JsonValue extends V ? unknown : V;
 
 /** Inserts version 1. Unique violations are thrown by the driver (code 23505) and are the caller's to translate. */
 export async function insertRow<T extends VersionedTable>(
@@ -30,20 +33,45 @@ export async function insertRow<T extends VersionedTable>(
   values: Settable<T>,
   stamp: Stamp,
 ): Promise<Rows[T]> {
+  const row = await insert(db, table, id, values, stamp, '');
+  if (!row) throw new Error(`insert into ${table} returned no row`);
+  return row;
+}
+
+/**
+ * Inserts version 1, or nothing where a unique name is taken: undefined. Waits for a transaction that is about to take
+ * it, and leaves the own transaction usable.
+ */
+export function insertRowUnlessTaken<T extends VersionedTable>(
+  db: Queryable,
+  table: T,
+  id: string,
+  values: Settable<T>,
+  stamp: Stamp,
+): Promise<Rows[T] | undefined> {
+  return insert(db, table, id, values, stamp, ' ON CONFLICT DO NOTHING');
+}
+
+async function insert<T extends VersionedTable>(
+  db: Queryable,
+  table: T,
+  id: string,
+  values: Settable<T>,
+  stamp: Stamp,
+  onConflict: '' | ' ON CONFLICT DO NOTHING',
+): Promise<Rows[T] | undefined> {
   const fields = settableFields(table, values);
   const columns = fields.map((field) => column(table, field).name);
   const result = await db.query<Rows[T]>(
-    named(`insert_${table}`, fields, {
+    named(`insert${onConflict === '' ? '' : '_unless_taken'}_${table}`, fields, {
       text:
         `INSERT INTO ${table} (id, changed_by, change_reason, change_message, trace_id, change_token${columns.map((c) => `, ${c}`).join('')})` +
         ` VALUES ($1, $2, $3, $4, $5, $6${columns.map((_, i) => `, $${i + 7}`).join('')})` +
-        ` RETURNING ${columnList(table)}`,
+        `${onConflict} RETURNING ${columnList(table)}`,
       values: [id, ...stampValues(stamp), ...parameters(table, fields, values)],
     }),
   );
-  const row = result.rows[0];
-  if (!row) throw new Error(`insert into ${table} returned no row`);
-  return row;
+  return result.rows[0];
 }
 
 /**
@@ -94,6 +122,26 @@ export async function readRow<T extends VersionedTable>(
 /** The bookkeeping columns in their order: changed_by, change_reason, change_message, trace_id, change_token. */
 export function stampValues(stamp: Stamp): readonly unknown[] {
   return [stamp.actor, stamp.reason, stamp.message ?? null, stamp.traceId, randomUUID()];
+}
+
+/** A row that stands in one of `namespaces`, as the owner sees it now. */
+export async function readRowWithin<T extends 'runtime' | 'release' | 'deployment'>(
+  db: Queryable,
+  table: T,
+  id: string,
+  namespaces: 'all' | ReadonlySet<string>,
+): Promise<Rows[T] | undefined> {
+  const result = await db.query<Rows[T]>({
+    name: `read_${table}_within`,
+    text: `SELECT ${columnList(table)} FROM ${table} WHERE id = $1 AND ($2::text[] IS NULL OR namespace = ANY ($2))`,
+    values: [id, namespaceValues(namespaces)],
+  });
+  return result.rows[0];
+}
+
+/** For `($n::text[] IS NULL OR namespace = ANY ($n))`. */
+export function namespaceValues(namespaces: 'all' | ReadonlySet<string>): string[] | null {
+  return namespaces === 'all' ? null : [...namespaces];
 }
 
 function settableFields<T extends VersionedTable>(table: T, values: Settable<T>): string[] {

@@ -10,7 +10,7 @@ import { startEmbedded, type Connection } from '../../src/store/embedded.js';
 import { startDebianPostgres, type DebianServer } from './debian-postgres.js';
 import { createDatabaseOn, TEMPLATE, TEST_SETTINGS, type TestDatabase } from './test-server.js';
 
-export { urlOf, withClient, type TestDatabase } from './test-server.js';
+export { withClient, type TestDatabase } from './test-server.js';
 
 /** A database with all migrations applied, in about 50 ms. */
 export const createDatabase = (): Promise<TestDatabase> =>

@@ -16,7 +16,7 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-export function urlOf(connection: Connection): string {
+function urlOf(connection: Connection): string {
   const { host, port, user, password, database } = connection;
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`;
   return host.startsWith('/')

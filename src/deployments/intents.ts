@@ -1,0 +1,144 @@
+import { refused, type Failure } from '../kernel/failure.js';
+import type { JsonObject } from '../kernel/json.js';
+import { sameJson } from '../kernel/json.js';
+import type { Labels } from '../kernel/labels.js';
+import {
+  edgeOf,
+  NOTHING_RUNS,
+  ON_NEW_SPEC,
+  ON_RETRY,
+  ON_UNDEPLOY,
+  rulesOf,
+  type DeploymentPhase,
+} from './lifecycle.js';
+import { desiredReleaseId, type DeploymentState, type EnvVariable } from './model.js';
+import { releasesAfter } from './status.js';
+
+/** What a user's mutation makes of a deployment; pure. A move by intent is always one of the lifecycle table. */
+export type DeploymentChange = Partial<Omit<DeploymentState, 'conditions' | 'observedGeneration' | 'protocolVersion'>>;
+
+export type IntentDecision =
+  /** `reason` is what the log says if the caller gives none. */
+  | { readonly kind: 'applied'; readonly change: DeploymentChange; readonly reason: string }
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'refused'; readonly failure: Failure<never> };
+
+/** The wanted spec; what is undefined stays as it is. */
+export interface WantedSpec {
+  readonly releaseId: string;
+  readonly env?: readonly EnvVariable[] | undefined;
+  readonly runtimeConfig?: JsonObject | undefined;
+  readonly labels?: Labels | undefined;
+}
+
+const UNCHANGED: IntentDecision = { kind: 'unchanged' };
+
+/** A spec change is one more generation and the way to it; labels alone are neither. */
+export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentDecision {
+  const { env = current.env, runtimeConfig = current.runtimeConfig, labels = current.labels } = wanted;
+  const specChanged =
+    current.desiredState !== 'DEPLOYED' ||
+    wanted.releaseId !== desiredReleaseId(current) ||
+    !sameJson(env, current.env) ||
+    !sameJson(runtimeConfig, current.runtimeConfig);
+  if (current.deletionRequestedAt !== null) return terminating();
+  if (!specChanged) {
+    return sameJson(labels, current.labels) ? UNCHANGED : { kind: 'applied', change: { labels }, reason: 'LabelsChanged' };
+  }
+  const phase = phaseOnNewSpec(current);
+  if (phase === 'refuse') return illegal(current.phase, 'a new spec', 'PENDING');
+  return {
+    kind: 'applied',
+    reason: 'SpecChanged',
+    change: {
+      labels,
+      env,
+      runtimeConfig,
+      desiredState: 'DEPLOYED',
+      generation: current.generation + 1,
+      targetReleaseId: wanted.releaseId,
+      phase,
+      error: null,
+      retryRequested: false,
+    },
+  };
+}
+
+/** An update goes on from what runs; what never ran is set up from the start. */
+function phaseOnNewSpec(current: DeploymentState): DeploymentPhase | 'refuse' {
+  const to = ON_NEW_SPEC[current.phase];
+  if (to === 'keep') return current.phase;
+  if (to === 'byHistory') return current.currentReleaseId === null ? 'PENDING' : 'UPDATE_PENDING';
+  return to;
+}
+
+export function undeploy(current: DeploymentState): IntentDecision {
+  if (current.deletionRequestedAt !== null) return terminating();
+  const to = ON_UNDEPLOY[current.phase];
+  if (to === 'refuse') return illegal(current.phase, 'undeploying', 'UNDEPLOYING');
+  if (to === 'keep' && current.desiredState === 'UNDEPLOYED') return UNCHANGED;
+  return {
+    kind: 'applied',
+    reason: 'UndeployRequested',
+    change: {
+      desiredState: 'UNDEPLOYED',
+      generation: current.generation + 1,
+      ...moveTo(current, to === 'keep' ? current.phase : to),
+    },
+  };
+}
+
+/** Begins the failed step again. The request stands until a report moves on from it. */
+export function retry(current: DeploymentState): IntentDecision {
+  const to = ON_RETRY[current.phase];
+  if (to === null) return illegal(current.phase, 'a retry', current.phase, 'there is nothing to retry');
+  const moved = moveTo(current, to);
+  const targetReleaseId = to === 'UPDATE_PENDING' ? desiredReleaseId(current) : current.targetReleaseId;
+  return { kind: 'applied', reason: 'RetryRequested', change: { ...moved, targetReleaseId, retryRequested: true } };
+}
+
+/** Asked again, it succeeds and changes nothing. */
+export function requestDelete(current: DeploymentState, now: Date): IntentDecision {
+  if (current.deletionRequestedAt !== null || current.phase === 'DELETED') return UNCHANGED;
+  if (edgeOf(current.phase, 'DELETE_PENDING') !== 'intent') {
+    return illegal(current.phase, 'deleting', 'DELETE_PENDING');
+  }
+  return {
+    kind: 'applied',
+    reason: 'DeleteRequested',
+    change: { ...moveTo(current, 'DELETE_PENDING'), deletionRequestedAt: now },
+  };
+}
+
+/** The audited step out of every phase: what still runs is left alone (DETACHED) or given up (FORGOTTEN). */
+export function dropRecord(current: DeploymentState, how: 'Detached' | 'Forgotten', now: Date): IntentDecision {
+  if (current.phase === 'DELETED') return UNCHANGED;
+  return {
+    kind: 'applied',
+    reason: how,
+    change: {
+      ...moveTo(current, 'DELETED'),
+      deletionRequestedAt: current.deletionRequestedAt ?? now,
+      deletedAt: now,
+    },
+  };
+}
+
+/** A wish of the user answers whatever went wrong before it. */
+function moveTo(current: DeploymentState, phase: DeploymentPhase): DeploymentChange {
+  const change: DeploymentChange = { phase, error: null, retryRequested: false };
+  if (!NOTHING_RUNS.has(phase)) return change;
+  return { ...change, ...releasesAfter(current, phase), observedRuntime: null, environmentInfo: null };
+}
+
+function terminating(): IntentDecision {
+  const message = 'The deployment is being deleted; its spec can not change any more.';
+  return { kind: 'refused', failure: refused({ kind: 'Terminating', message }).failure };
+}
+
+function illegal(from: DeploymentPhase, what: string, to: DeploymentPhase, why?: string): IntentDecision {
+  const allowed = rulesOf(from).intents;
+  const ways = allowed.length > 0 ? `a mutation may move it to ${allowed.join(', ')}` : 'no mutation moves it';
+  const message = `\`phase\` is ${from}, which refuses ${what}${why === undefined ? '' : `: ${why}`}; from ${from}, ${ways}.`;
+  return { kind: 'refused', failure: { kind: 'InvalidTransition', message, from, to, allowed } };
+}

@@ -1,0 +1,243 @@
+import type { Grant } from '../access/grant.js';
+import { storedConditionsSchema } from '../kernel/conditions.js';
+import type { DeploymentId } from '../kernel/ids.js';
+import type { Database, Queryable } from '../store/database.js';
+import { storedPart } from '../store/malformed.js';
+import type { DeploymentRow } from '../store/rows.js';
+import { columnList } from '../store/tables.js';
+import {
+  insertRowUnlessTaken,
+  namespaceValues,
+  readRowWithin,
+  stampValues,
+  updateRow,
+  type Settable,
+  type Stamp,
+} from '../store/versioned.js';
+import type { DeploymentChange } from './intents.js';
+import {
+  deploymentInternalPatchSchema,
+  deploymentInternalSchema,
+  type DeploymentInternal,
+  type DeploymentInternalPatch,
+} from './internals.js';
+import { DEPLOYMENT_PHASES } from './lifecycle.js';
+import type { DeploymentState, DeploymentStatus } from './model.js';
+import {
+  storedEnvironmentInfoSchema,
+  storedEnvSchema,
+  storedErrorSchema,
+  storedLabelsSchema,
+  storedObjectSchema,
+  storedRuntimeSchema,
+} from './stored.js';
+
+/** Writes of deployments, and what they are decided on. Every function takes the grant and touches what it allows. */
+type Reporting = Grant<'deployment:report'>;
+type Writing = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget'>;
+type Controlling = Grant<'deployment:report' | 'system:sweep'>;
+
+/** The row as decisions see it. Throws MalformedObjectError for what cannot be read. */
+export function deploymentState(row: DeploymentRow): DeploymentState {
+  const part = <T>(schema: Parameters<typeof storedPart<T>>[0], name: string, value: unknown) =>
+    storedPart(schema, 'DEPLOYMENT', row.id, name, value);
+  return {
+    phase: row.phase,
+    conditions: part(storedConditionsSchema, 'conditions', row.conditions),
+    observedGeneration: row.observedGeneration,
+    observedRuntime: part(storedRuntimeSchema, 'runtime', row.observedRuntime),
+    environmentInfo: part(storedEnvironmentInfoSchema, 'environmentInfo', row.environmentInfo),
+    error: part(storedErrorSchema, 'error', row.error),
+    currentReleaseId: row.currentReleaseId,
+    targetReleaseId: row.targetReleaseId,
+    retryRequested: row.retryRequested,
+    deletedAt: row.deletedAt,
+    desiredState: row.desiredState,
+    env: part(storedEnvSchema, 'env', row.env),
+    runtimeConfig: part(storedObjectSchema, 'runtimeConfig', row.runtimeConfig),
+    labels: part(storedLabelsSchema, 'labels', row.labels),
+    generation: row.generation,
+    protocolVersion: row.protocolVersion,
+    deletionRequestedAt: row.deletionRequestedAt,
+  };
+}
+
+export function deploymentRead(db: Queryable, grant: Grant, id: DeploymentId): Promise<DeploymentRow | undefined> {
+  return readRowWithin(db, 'deployment', id, grant.namespaces);
+}
+
+/** The live one of that name: a deleted one has given its name back. */
+export async function deploymentReadByName(
+  db: Queryable,
+  grant: Grant,
+  namespace: string,
+  name: string,
+): Promise<DeploymentRow | undefined> {
+  const result = await db.query<DeploymentRow>({
+    name: 'read_deployment_by_name',
+    text:
+      `SELECT ${columnList('deployment')} FROM deployment WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL` +
+      ' AND ($3::text[] IS NULL OR namespace = ANY ($3))',
+    values: [namespace, name, namespaceValues(grant.namespaces)],
+  });
+  return result.rows[0];
+}
+
+// Fixed text with every status column and no other: one plan, and no spec column that a status write could touch.
+const PATCH_STATUS =
+  'UPDATE deployment SET version = version + 1, changed_by = $4, change_reason = $5, change_message = $6,' +
+  ' trace_id = $7, change_token = $8, phase = $9, conditions = $10, observed_generation = $11,' +
+  ' observed_runtime = $12, environment_info = $13, error = $14, current_release_id = $15,' +
+  ' target_release_id = $16, retry_requested = $17, deleted_at = $18' +
+  ' WHERE id = $1 AND version = $2 AND ($3::text[] IS NULL OR namespace = ANY ($3))' +
+  ` RETURNING ${columnList('deployment')}`;
+
+/**
+ * ONE statement: the status, the next version and, by the trigger, the change row. Undefined when the deployment no
+ * longer has `expectedVersion`, is gone, or stands outside the grant; a read tells which.
+ */
+export async function deploymentPatchStatus(
+  db: Queryable,
+  grant: Reporting | Grant<'system:sweep'>,
+  id: DeploymentId,
+  expectedVersion: number,
+  status: DeploymentStatus,
+  stamp: Stamp,
+): Promise<DeploymentRow | undefined> {
+  const result = await db.query<DeploymentRow>({
+    name: 'deployment_patch_status',
+    text: PATCH_STATUS,
+    values: [
+      id,
+      expectedVersion,
+      namespaceValues(grant.namespaces),
+      ...stampValues(stamp),
+      status.phase,
+      JSON.stringify(status.conditions),
+      status.observedGeneration,
+      jsonOrNull(status.observedRuntime),
+      jsonOrNull(status.environmentInfo),
+      jsonOrNull(status.error),
+      status.currentReleaseId,
+      status.targetReleaseId,
+      status.retryRequested,
+      status.deletedAt,
+    ],
+  });
+  return result.rows[0];
+}
+
+function jsonOrNull(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+/**
+ * Merges named fields of the internal metadata; the rest of it stays. No version, no change row. False when there is
+ * no such deployment. Throws before any I/O for a patch that names nothing, something unknown, or an impossible value.
+ */
+export async function deploymentPatchInternal(
+  db: Queryable,
+  grant: Controlling,
+  id: DeploymentId,
+  patch: DeploymentInternalPatch,
+): Promise<boolean> {
+  const named = deploymentInternalPatchSchema.parse(patch);
+  const result = await db.query({
+    name: 'deployment_patch_internal',
+    text:
+      'INSERT INTO deployment_internal AS i (deployment_id, data)' +
+      ' SELECT id, $2::jsonb FROM deployment WHERE id = $1 AND ($3::text[] IS NULL OR namespace = ANY ($3))' +
+      ' ON CONFLICT (deployment_id) DO UPDATE SET data = i.data || excluded.data, updated_at = clock_timestamp()' +
+      ' RETURNING 1',
+    values: [id, JSON.stringify(named), namespaceValues(grant.namespaces)],
+  });
+  return result.rows.length === 1;
+}
+
+/** Status and internal metadata, both or neither. Undefined as in deploymentPatchStatus: then nothing is written. */
+export async function deploymentPatchStatusAndInternal(
+  database: Database,
+  grant: Reporting | Grant<'system:sweep'>,
+  id: DeploymentId,
+  expectedVersion: number,
+  status: DeploymentStatus,
+  patch: DeploymentInternalPatch,
+  stamp: Stamp,
+): Promise<DeploymentRow | undefined> {
+  deploymentInternalPatchSchema.parse(patch); // before any I/O
+  return database.inTransaction(async (tx) => {
+    const row = await deploymentPatchStatus(tx, grant, id, expectedVersion, status, stamp);
+    if (row === undefined) return undefined;
+    await deploymentPatchInternal(tx, grant, id, patch);
+    return row;
+  });
+}
+
+/** Undefined when there is no such deployment; defaults when nothing was ever remembered about it. */
+export async function deploymentReadInternal(
+  db: Queryable,
+  grant: Controlling,
+  id: DeploymentId,
+): Promise<DeploymentInternal | undefined> {
+  const result = await db.query<{ data: unknown }>({
+    name: 'deployment_read_internal',
+    text:
+      'SELECT i.data FROM deployment d LEFT JOIN deployment_internal i ON i.deployment_id = d.id' +
+      ' WHERE d.id = $1 AND ($2::text[] IS NULL OR d.namespace = ANY ($2))',
+    values: [id, namespaceValues(grant.namespaces)],
+  });
+  const row = result.rows[0];
+  return row && storedPart(deploymentInternalSchema, 'DEPLOYMENT', id, 'internal metadata', row.data ?? {});
+}
+
+/** Undefined when the name is taken. */
+export function deploymentInsert(
+  db: Queryable,
+  _grant: Writing,
+  id: DeploymentId,
+  values: Settable<'deployment'>,
+  stamp: Stamp,
+): Promise<DeploymentRow | undefined> {
+  return insertRowUnlessTaken(db, 'deployment', id, values, stamp);
+}
+
+/** What an intent made of the row that was decided on; undefined when it has moved on since. */
+export function deploymentChange(
+  db: Queryable,
+  _grant: Writing,
+  decidedOn: DeploymentRow,
+  change: DeploymentChange,
+  stamp: Stamp,
+): Promise<DeploymentRow | undefined> {
+  return updateRow(db, 'deployment', decidedOn.id, decidedOn.version, change, stamp);
+}
+
+/** Takes away at most `batch` rows deleted before `cutoff`; the log said DELETE when they were. */
+export async function deploymentsPurgeUnchecked(db: Queryable, cutoff: Date, batch: number): Promise<number> {
+  const result = await db.query({
+    name: 'deployments_purge',
+    text:
+      'DELETE FROM deployment WHERE id = ANY (ARRAY(SELECT id FROM deployment' +
+      ' WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
+    values: [cutoff, batch],
+  });
+  return result.rowCount ?? 0;
+}
+
+/** Start-up check: throws if the phases of the database are not those of the lifecycle table. */
+export async function checkStoredPhases(db: Queryable): Promise<void> {
+  const result = await db.query<{ phase: string }>({
+    text: `SELECT e.enumlabel AS phase FROM pg_enum e WHERE e.enumtypid = '"DeploymentPhase"'::regtype`,
+  });
+  const stored = new Set(result.rows.map((row) => row.phase));
+  const coded = new Set<string>(DEPLOYMENT_PHASES);
+  const missing = [...coded].filter((phase) => !stored.has(phase));
+  const unknown = [...stored].filter((phase) => !coded.has(phase));
+  if (missing.length === 0 && unknown.length === 0) return;
+  const parts = [
+    ...(missing.length > 0 ? [`the database lacks ${missing.join(', ')}`] : []),
+    ...(unknown.length > 0 ? [`it has unknown ${unknown.join(', ')}`] : []),
+  ];
+  throw new Error(`the phases of the database are not those of this version: ${parts.join('; ')}`);
+}
+

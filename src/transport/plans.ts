@@ -1,0 +1,208 @@
+import {
+  GraphQLError,
+  Kind,
+  NoSchemaIntrospectionCustomRule,
+  TypeInfo,
+  getNamedType,
+  parse,
+  specifiedRules,
+  validate,
+  visit,
+  visitWithTypeInfo,
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import { LRUCache } from 'lru-cache';
+
+import type { ErrorCode } from '../graph/errors.js';
+import { documentExcess } from './document-limits.js';
+import { VALIDATION_ERRORS_MAX, type TransportLimits } from './limits.js';
+import { refusals } from './refusal.js';
+
+/**
+ * From a document's text to what is known of its operations before any request: parsed, measured, validated, root
+ * fields collected. Kept per text, refused texts too, so that repeating either costs nothing.
+ */
+export type OperationKind = 'query' | 'mutation' | 'subscription';
+
+/** One operation of one document, the same object for every request that names it. */
+export interface OperationPlan {
+  /** Unique in the process: stands for the document in keys. */
+  readonly planId: number;
+  readonly kind: OperationKind;
+  readonly name: string | undefined;
+  readonly operation: OperationDefinitionNode;
+  /** The operation with all fragments of its document, without its siblings. */
+  readonly document: DocumentNode;
+  /** Root fields it may reach, skipped ones included: a directive must not hide one from authorisation. */
+  readonly rootFields: readonly FieldNode[];
+  /** Variables that only say where a stream begins (`after`): subscribers that differ in these alone are equal. */
+  readonly placeVariables: ReadonlySet<string>;
+  /** Reads a field marked `extensions.personal`: its results belong to one principal and are never shared. */
+  readonly personal: boolean;
+}
+
+export type Plans =
+  | { readonly operations: ReadonlyMap<string, OperationPlan>; readonly errors?: undefined }
+  | { readonly errors: readonly GraphQLError[]; readonly operations?: undefined };
+
+export interface PlanSource {
+  of(text: string): Plans;
+  readonly size: number;
+}
+
+export interface PlanOptions {
+  readonly limits: TransportLimits;
+  /** Off: `__schema` and `__type` are refused, and errors suggest no names. */
+  readonly introspection: boolean;
+}
+
+export function planSource(schema: GraphQLSchema, options: PlanOptions): PlanSource {
+  const rules = options.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
+  const kept = new LRUCache<string, Plans>({
+    max: options.limits.cachedDocuments,
+    maxSize: options.limits.cachedDocumentBytes,
+    sizeCalculation: (_plans, text) => text.length + 1,
+  });
+  const ids = { next: 1 };
+
+  function make(text: string): Plans {
+    const document = parsed(text, options.limits.documentTokens);
+    if (document instanceof GraphQLError) return { errors: [document] };
+    if (documentExcess(document, options.limits)) {
+      return { errors: [refusals.tooComplex()] };
+    }
+    const found = validate(schema, document, rules, { maxErrors: VALIDATION_ERRORS_MAX });
+    if (found.length > 0) return { errors: found.map((error) => validationError(error, options.introspection)) };
+    return { operations: operationsOf(schema, document, () => ids.next++) };
+  }
+
+  return {
+    of(text) {
+      let plans = kept.get(text);
+      if (plans === undefined) {
+        plans = make(text);
+        kept.set(text, plans);
+      }
+      return plans;
+    },
+    get size() {
+      return kept.size;
+    },
+  };
+}
+
+function parsed(text: string, maxTokens: number): DocumentNode | GraphQLError {
+  try {
+    return parse(text, { maxTokens });
+  } catch (error) {
+    if (!(error instanceof GraphQLError)) throw error;
+    // graphql-js names the limit in its text.
+    if (error.message.includes('tokens. Parsing aborted')) {
+      return refusals.tooLong();
+    }
+    return recoded(error, error.message, 'GRAPHQL_PARSE_FAILED');
+  }
+}
+
+function validationError(error: GraphQLError, suggestions: boolean): GraphQLError {
+  const text = error.message.replace(/\d+ errors?|error limit reached/i, 'too many errors');
+  const message = suggestions ? text : text.replace(/ ?Did you mean [^?]*\?/, '');
+  return recoded(error, message, 'GRAPHQL_VALIDATION_FAILED');
+}
+
+/** The same error at the same place, as ours: without what it was made from. */
+export function recoded(error: GraphQLError, message: string, code: ErrorCode): GraphQLError {
+  return new GraphQLError(message, {
+    nodes: error.nodes ?? null,
+    source: error.source,
+    positions: error.positions,
+    extensions: { code, ...error.extensions },
+  });
+}
+
+function operationsOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  nextId: () => number,
+): ReadonlyMap<string, OperationPlan> {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  }
+  const plans = new Map<string, OperationPlan>();
+  for (const operation of document.definitions) {
+    if (operation.kind !== Kind.OPERATION_DEFINITION) continue;
+    const own: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] };
+    const rootFields: FieldNode[] = [];
+    collectFields(operation.selectionSet, fragments, rootFields, new Set());
+    plans.set(operation.name?.value ?? '', {
+      planId: nextId(),
+      kind: operation.operation,
+      name: operation.name?.value,
+      operation,
+      document: own,
+      rootFields,
+      placeVariables: placeVariables(own, rootFields),
+      personal: readsPersonal(schema, own),
+    });
+  }
+  return plans;
+}
+
+function collectFields(
+  set: SelectionSetNode,
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+  into: FieldNode[],
+  seen: Set<string>,
+): void {
+  for (const selection of set.selections) {
+    if (selection.kind === Kind.FIELD) into.push(selection);
+    else if (selection.kind === Kind.INLINE_FRAGMENT) collectFields(selection.selectionSet, fragments, into, seen);
+    else if (!seen.has(selection.name.value)) {
+      seen.add(selection.name.value);
+      const fragment = fragments.get(selection.name.value);
+      if (fragment) collectFields(fragment.selectionSet, fragments, into, seen);
+    }
+  }
+}
+
+function placeVariables(document: DocumentNode, rootFields: readonly FieldNode[]): ReadonlySet<string> {
+  const asPlace = new Map<string, number>();
+  for (const field of rootFields) {
+    for (const argument of field.arguments ?? []) {
+      if (argument.name.value !== 'after' || argument.value.kind !== Kind.VARIABLE) continue;
+      const name = argument.value.name.value;
+      asPlace.set(name, (asPlace.get(name) ?? 0) + 1);
+    }
+  }
+  if (asPlace.size === 0) return new Set();
+  const uses = new Map<string, number>();
+  visit(document, {
+    VariableDefinition: () => false, // a definition is no use
+    Variable(node) {
+      uses.set(node.name.value, (uses.get(node.name.value) ?? 0) + 1);
+    },
+  });
+  return new Set([...asPlace].filter(([name, count]) => uses.get(name) === count).map(([name]) => name));
+}
+
+function readsPersonal(schema: GraphQLSchema, document: DocumentNode): boolean {
+  const info = new TypeInfo(schema);
+  let personal = false;
+  visit(
+    document,
+    visitWithTypeInfo(info, {
+      Field() {
+        const type = info.getType();
+        personal ||= info.getFieldDef()?.extensions['personal'] === true;
+        personal ||= type ? getNamedType(type).extensions['personal'] === true : false;
+      },
+    }),
+  );
+  return personal;
+}
