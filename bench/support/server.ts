@@ -1,0 +1,20 @@
+/** The real server, as `npm start` runs it, on a database of its own. */
+import { startServerProcess, type ServerProcess } from '../../test/support/server.js';
+import type { TestDatabase } from '../../test/support/test-server.js';
+import type { Closing } from './closing.js';
+
+/** Far above what a run opens, and no sweep that would write while something is measured. */
+const SETTINGS = {
+  SLIPWAY_LOG_LEVEL: 'warn',
+  SLIPWAY_MAX_SOCKETS_LOOPBACK: '10000',
+  SLIPWAY_HEARTBEAT_TIMEOUT_SECONDS: '86400',
+};
+
+export async function startServer(
+  closing: Closing,
+  database: TestDatabase,
+): Promise<ServerProcess & { readonly graphql: string }> {
+  const server = await startServerProcess({ databaseUrl: database.url, env: SETTINGS });
+  closing.add(() => server.stop());
+  return { ...server, graphql: `${server.url}/graphql` };
+}
