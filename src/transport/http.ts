@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 
 import { AuthFailure } from '../access/errors.js';
+import type { OriginPolicy } from '../access/origins.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import { StartError } from '../kernel/start-error.js';
 import type { GraphQLDoor } from './graphql-door.js';
-import type { Authenticator, OriginPolicy } from './ports.js';
+import type { Authenticator } from './ports.js';
 import type { Probes } from './probes.js';
 import { refusals } from './refusal.js';
 import { bearerOf, GRAPHQL_PATH, peerOf, requestIdOf, targetOf } from './request.js';
@@ -32,10 +33,6 @@ export interface HttpDeps {
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
-
-const CORS_METHODS = 'GET, HEAD, POST, OPTIONS';
-const CORS_HEADERS = 'authorization, content-type, accept, x-request-id, traceparent, last-event-id';
-const CORS_MAX_AGE_SECONDS = '600';
 
 export function createHttpServer(deps: HttpDeps): Server {
   const server = createServer({
@@ -81,6 +78,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'this host name is not known here. Set SLIPWAY_HOST.',
 };
 
+const METHODS = 'GET, HEAD, POST, OPTIONS';
 const KNOWN_PATHS: ReadonlySet<string> = new Set([GRAPHQL_PATH, '/livez', '/readyz', '/metrics', '/']);
 
 async function route(deps: HttpDeps, request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -90,21 +88,12 @@ async function route(deps: HttpDeps, request: IncomingMessage, response: ServerR
   if (isRead && target?.path === '/livez') return deps.probes.live(response);
   if (isRead && target?.path === '/readyz') return deps.probes.ready(response);
 
-  const refusal = deps.origins.refusal(request.headers);
-  if (refusal !== undefined) return json(response, 403, refusals.forbidden(refusal));
-  const { origin } = request.headers;
-  response.setHeader('vary', 'origin');
-  if (origin !== undefined && deps.origins.crossOrigin(origin)) {
-    response.setHeader('access-control-allow-origin', origin);
-    response.setHeader('access-control-expose-headers', 'x-request-id');
-    if (request.method === 'OPTIONS') {
-      response.setHeader('access-control-allow-methods', CORS_METHODS);
-      response.setHeader('access-control-allow-headers', CORS_HEADERS);
-      response.setHeader('access-control-max-age', CORS_MAX_AGE_SECONDS);
-    }
-  }
+  const { origin, host } = request.headers;
+  for (const [name, value] of Object.entries(deps.origins.corsHeaders(origin, host))) response.setHeader(name, value);
+  const foreign = foreignTo(deps.origins, request);
+  if (foreign !== undefined) return json(response, 403, refusals.forbidden(foreign));
   if (request.method === 'OPTIONS' && target) {
-    response.writeHead(204, { allow: CORS_METHODS }).end();
+    response.writeHead(204, { allow: METHODS, ...deps.origins.preflightHeaders(origin, host) }).end();
     return;
   }
   if (target?.path === GRAPHQL_PATH) return deps.graphql.serve(request, response, target, requestId);
@@ -114,6 +103,12 @@ async function route(deps: HttpDeps, request: IncomingMessage, response: ServerR
     return;
   }
   json(response, 404, refusals.badRequest(`Nothing is here. GraphQL is at ${GRAPHQL_PATH}.`));
+}
+
+/** Why a request is none for this server, or comes from a page that may not use it: the same for every transport. */
+function foreignTo(origins: OriginPolicy, { headers }: IncomingMessage): string | undefined {
+  if (!origins.hostAllowed(headers.host)) return 'This server does not answer to that Host.';
+  return origins.originOf(headers.origin, headers.host) === 'refused' ? 'Pages of this origin may not use the server.' : undefined;
 }
 
 /** Counts tell how the server is used: for whoever may use it. */
@@ -133,7 +128,7 @@ function upgrade(deps: HttpDeps, request: IncomingMessage, socket: Duplex, head:
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   };
   if (targetOf(request)?.path !== GRAPHQL_PATH) return refuse('404 Not Found');
-  if (deps.origins.refusal(request.headers) !== undefined) return refuse('403 Forbidden');
+  if (foreignTo(deps.origins, request) !== undefined) return refuse('403 Forbidden');
   if (deps.isDraining()) return refuse('503 Service Unavailable');
   deps.sockets.upgrade(request, socket, head);
 }

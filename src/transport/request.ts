@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import type { GraphQLError } from 'graphql';
 
 import type { OperationRequest } from './pipeline.js';
-import type { Peer } from './ports.js';
 import { refusals } from './refusal.js';
 
 /**
@@ -35,8 +34,9 @@ export function bearerOf(authorization: unknown): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }
 
-export function peerOf(request: IncomingMessage): Peer {
-  return { address: request.socket.remoteAddress ?? '' };
+/** The remote address; null once the socket is gone. */
+export function peerOf(request: IncomingMessage): string | null {
+  return request.socket.remoteAddress ?? null;
 }
 
 export interface Target {

@@ -3,20 +3,19 @@ import { buildSchema, type GraphQLSchema } from 'graphql';
 
 import { localActor, type Actor } from '../../src/access/actor.js';
 import { AuthFailure } from '../../src/access/errors.js';
+import type { ActorState } from '../../src/access/authenticator.js';
 import type { Caller } from '../../src/access/caller.js';
+import { originPolicy } from '../../src/access/origins.js';
 import type { Context } from '../../src/graph/context.js';
 import { operationError } from '../../src/graph/errors.js';
 import type { EventSource, SourceEvent, StreamDefinition } from '../../src/graph/stream-field.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Log } from '../../src/kernel/log.js';
-import type { ActorState } from '../../src/transport/hub.js';
 import {
   createMetrics,
   DEFAULT_LIMITS,
-  DEFAULT_TRANSPORT,
   startHttp,
   type Authenticator,
-  type OriginPolicy,
   type Transport,
   type TransportDeps,
   type TransportLimits,
@@ -173,7 +172,7 @@ export interface TestTransportOptions {
   readonly settings?: Partial<TransportSettings>;
   /** Tokens and who they are; without any, everybody is the local actor. */
   readonly tokens?: ReadonlyMap<string, Actor | AuthFailure>;
-  readonly origins?: OriginPolicy;
+  readonly allowedOrigins?: readonly string[];
   readonly readiness?: TransportDeps['readiness'];
 }
 
@@ -188,7 +187,6 @@ export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYE
   };
 }
 
-const OPEN_ORIGINS: OriginPolicy = { refusal: () => undefined, crossOrigin: () => false };
 
 export async function startTestTransport(options: TestTransportOptions = {}): Promise<TestTransport> {
   const logged: LogLine[] = [];
@@ -196,13 +194,17 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
   const states = new Map<string, ActorState>();
   const executions = { count: 0 };
   const mutations = { calls: 0, hold: false, release: () => undefined as void };
+  const started = { port: 0 };
   const transport = await startHttp({
     schema: testSchema(topics, mutations, executions),
     createContext: (caller) => ({ caller }) as Context, // this graph has no loaders
     settings: {
-      ...DEFAULT_TRANSPORT,
       host: '127.0.0.1',
       port: 0,
+      introspection: true,
+      graphiql: true,
+      getQueries: true,
+      socketMutations: false,
       ...options.settings,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       drain: { noticeMs: 20, spreadMs: 100, finishMs: 1_000, ...options.settings?.drain },
@@ -210,10 +212,11 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
     clock: systemClock,
     log: logInto(logged),
     authenticator: testAuthenticator(options.tokens, states),
-    origins: options.origins ?? OPEN_ORIGINS,
+    origins: originPolicy({ loopback: true, allowedHosts: [], allowedOrigins: options.allowedOrigins ?? [] }, () => started.port),
     metrics: createMetrics(),
     readiness: options.readiness ?? [],
   });
+  started.port = transport.port;
   const url = `${transport.url}/graphql`;
   return {
     transport,
