@@ -79,6 +79,12 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
 };
 
 const METHODS = 'GET, HEAD, POST, OPTIONS';
+/** Of use to a page only together with `access-control-allow-origin`. */
+const PREFLIGHT = {
+  'access-control-allow-methods': METHODS,
+  'access-control-allow-headers': 'authorization, content-type, accept, x-request-id, traceparent, last-event-id',
+  'access-control-max-age': '600',
+};
 const KNOWN_PATHS: ReadonlySet<string> = new Set([GRAPHQL_PATH, '/livez', '/readyz', '/metrics', '/']);
 
 async function route(deps: HttpDeps, request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -88,12 +94,18 @@ async function route(deps: HttpDeps, request: IncomingMessage, response: ServerR
   if (isRead && target?.path === '/livez') return deps.probes.live(response);
   if (isRead && target?.path === '/readyz') return deps.probes.ready(response);
 
-  const { origin, host } = request.headers;
-  for (const [name, value] of Object.entries(deps.origins.corsHeaders(origin, host))) response.setHeader(name, value);
-  const foreign = foreignTo(deps.origins, request);
+  const foreign = deps.origins.refusal(request.headers);
   if (foreign !== undefined) return json(response, 403, refusals.forbidden(foreign));
+  const { origin } = request.headers;
+  // Of every answer, so that no cache mixes up what it gave to whom.
+  response.setHeader('vary', 'origin');
+  if (origin !== undefined && deps.origins.crossOrigin(origin)) {
+    // Never `*`, and no credentials: a token is sent by the page itself, never by the browser for it.
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('access-control-expose-headers', 'x-request-id, retry-after');
+  }
   if (request.method === 'OPTIONS' && target) {
-    response.writeHead(204, { allow: METHODS, ...deps.origins.preflightHeaders(origin, host) }).end();
+    response.writeHead(204, { allow: METHODS, ...PREFLIGHT }).end();
     return;
   }
   if (target?.path === GRAPHQL_PATH) return deps.graphql.serve(request, response, target, requestId);
@@ -103,12 +115,6 @@ async function route(deps: HttpDeps, request: IncomingMessage, response: ServerR
     return;
   }
   json(response, 404, refusals.badRequest(`Nothing is here. GraphQL is at ${GRAPHQL_PATH}.`));
-}
-
-/** Why a request is none for this server, or comes from a page that may not use it: the same for every transport. */
-function foreignTo(origins: OriginPolicy, { headers }: IncomingMessage): string | undefined {
-  if (!origins.hostAllowed(headers.host)) return 'This server does not answer to that Host.';
-  return origins.originOf(headers.origin, headers.host) === 'refused' ? 'Pages of this origin may not use the server.' : undefined;
 }
 
 /** Counts tell how the server is used: for whoever may use it. */
@@ -128,7 +134,7 @@ function upgrade(deps: HttpDeps, request: IncomingMessage, socket: Duplex, head:
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   };
   if (targetOf(request)?.path !== GRAPHQL_PATH) return refuse('404 Not Found');
-  if (foreignTo(deps.origins, request) !== undefined) return refuse('403 Forbidden');
+  if (deps.origins.refusal(request.headers) !== undefined) return refuse('403 Forbidden');
   if (deps.isDraining()) return refuse('503 Service Unavailable');
   deps.sockets.upgrade(request, socket, head);
 }

@@ -34,9 +34,9 @@ export function bearerOf(authorization: unknown): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }
 
-/** The remote address; null once the socket is gone. */
-export function peerOf(request: IncomingMessage): string | null {
-  return request.socket.remoteAddress ?? null;
+/** The remote address; empty once the socket is gone. */
+export function peerOf(request: IncomingMessage): { readonly address: string } {
+  return { address: request.socket.remoteAddress ?? '' };
 }
 
 export interface Target {

@@ -107,7 +107,7 @@ describe('GraphQL over HTTP', () => {
     });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example');
-    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization');
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
     expect((await server.post({ query: '{ head }' }, { origin: 'https://app.example' })).headers.get('access-control-allow-origin')).toBe('https://app.example');
     expect((await server.post({ query: '{ head }' }, { origin: server.transport.url })).headers.get('access-control-allow-origin')).toBeNull();
   });
