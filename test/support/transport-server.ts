@@ -143,6 +143,7 @@ class TestStream implements EventSource {
 
 export interface TestTransport {
   readonly transport: Transport;
+  readonly schema: GraphQLSchema;
   readonly url: string;
   readonly wsUrl: string;
   readonly logged: LogLine[];
@@ -188,6 +189,13 @@ export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYE
 }
 
 
+const contextOf = (caller: Caller) => ({ caller }) as Context; // this graph has no loaders
+
+/** For servers of others on the same graph. */
+export function localContext(): Context {
+  return contextOf({ actor: localActor(), requestId: 'none', traceId: null });
+}
+
 export async function startTestTransport(options: TestTransportOptions = {}): Promise<TestTransport> {
   const logged: LogLine[] = [];
   const topics = { a: new Topic(), b: new Topic() };
@@ -195,9 +203,10 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
   const executions = { count: 0 };
   const mutations = { calls: 0, hold: false, release: () => undefined as void };
   const started = { port: 0 };
+  const schema = testSchema(topics, mutations, executions);
   const transport = await startHttp({
-    schema: testSchema(topics, mutations, executions),
-    createContext: (caller) => ({ caller }) as Context, // this graph has no loaders
+    schema,
+    createContext: contextOf,
     settings: {
       host: '127.0.0.1',
       port: 0,
@@ -220,6 +229,7 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
   const url = `${transport.url}/graphql`;
   return {
     transport,
+    schema,
     url,
     wsUrl: url.replace('http:', 'ws:'),
     logged,
@@ -262,7 +272,7 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
   const fields = (type: string) => {
     const object = schema.getType(type);
     if (!object || !('getFields' in object)) throw new Error(`no type ${type}`);
-    return object.getFields() as Record<string, { resolve?: unknown; extensions: Record<string, unknown> }>; // made from the text above
+    return object.getFields() as Record<string, { resolve?: unknown; subscribe?: unknown; extensions: Record<string, unknown> }>; // made from the text above
   };
   const node = (id: string): object => ({
     id,
@@ -318,6 +328,8 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
       },
     };
     field.extensions = { stream };
+    field.subscribe = (_: unknown, args: Record<string, unknown>, context: Context, { fieldName }: { fieldName: string }) =>
+      iterated(stream.open(args, context), fieldName);
     field.resolve = (root: Record<string, unknown>, _: unknown, __: unknown, { fieldName }: { fieldName: string }) => {
       executions.count += 1;
       return root[fieldName];
@@ -326,4 +338,21 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
   const who = fields('Event')['who'];
   if (who) who.extensions = { personal: true };
   return schema;
+}
+
+/** For graphql-js' own `subscribe`, as stock servers call it. */
+function iterated(source: EventSource, fieldName: string): AsyncIterableIterator<unknown> {
+  return {
+    async next() {
+      const event = await source.next();
+      return event ? { done: false, value: { [fieldName]: event.value } } : { done: true, value: undefined };
+    },
+    return() {
+      source.close();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
