@@ -1,7 +1,11 @@
 import { within } from '../access/within.js';
 import type { Grant } from '../access/grant.js';
 import { whereOf } from '../store/filter-where.js';
+import type { Queryable } from '../store/database.js';
+import { filterSql } from '../store/filter-sql.js';
 import type { Prisma } from '../store/generated/prisma/client.js';
+import type { DeploymentRow } from '../store/rows.js';
+import { columnList, TABLES } from '../store/tables.js';
 import type { DeploymentPredicate } from './filter.js';
 
 const NULLABLE = new Set<string>();
@@ -18,5 +22,27 @@ export function deploymentWhere(
       within(grant),
       includeDeleted ? {} : { deletedAt: null },
     ],
+  };
+}
+
+/**
+ * The same set for a watch's snapshot, on the transaction of the feed. One row more than `limit` says that there are
+ * too many.
+ */
+export function deploymentSnapshot(
+  predicate: DeploymentPredicate,
+  grant: Grant<'deployment:read'>,
+): (tx: Queryable, limit: number) => Promise<readonly DeploymentRow[]> {
+  const namespaces = grant.namespaces === 'all' ? null : [...grant.namespaces];
+  const filter = filterSql(predicate, TABLES.deployment, 3);
+  return async (tx, limit) => {
+    const result = await tx.query<DeploymentRow>({
+      text:
+        `SELECT ${columnList('deployment')} FROM deployment` +
+        ` WHERE deleted_at IS NULL AND ($1::text[] IS NULL OR namespace = ANY($1)) AND ${filter.text}` +
+        ` ORDER BY created_at, id LIMIT $2`,
+      values: [namespaces, limit, ...filter.values],
+    });
+    return result.rows;
   };
 }

@@ -1,24 +1,44 @@
 import type { GraphQLSchema } from 'graphql';
 
-import { publicReads } from '../store/public-reads.js';
-import { createBuilder } from './builder.js';
+import type { Feed } from '../changes/feed.js';
+import { addDeploymentSchema } from '../deployments/schema.js';
+import type { Clock } from '../kernel/clock.js';
+import type { PublicReads } from '../store/public-types.js';
+import { createBuilder, type PrismaHandle } from './builder.js';
+import { addChangeTypes } from './change-types.js';
 import { addFailureTypes } from './failure-types.js';
-import type { Graph, GraphDeps } from './graph.js';
+import type { Graph } from './graph.js';
 import { addObjectTypes } from './object-types.js';
+import { addSharedTypes } from './shared-types.js';
+import { addStreamTypes } from './stream-types.js';
+
+/** What the graph is built from. Its resolvers reach the database through `reads` and through commands, never else. */
+export interface GraphDeps {
+  /** For Pothos alone. */
+  readonly database: { readonly prisma: PrismaHandle };
+  /** Every read of a resolver: `publicReads(database)`. */
+  readonly reads: PublicReads;
+  readonly feed: Feed;
+  readonly clock: Clock;
+  readonly commands: {
+    readonly deployments: Parameters<typeof addDeploymentSchema>[1];
+  };
+}
 
 /** Builds the schema from every domain's part: the only importer of `schema.ts` files. */
 export function buildGraph(deps: GraphDeps): GraphQLSchema {
   const builder = createBuilder(deps);
-  const types = addObjectTypes(builder);
-  const graph: Graph = { builder, types, reads: publicReads(deps.database), feed: deps.feed };
-  addFailureTypes(builder, types);
-  builder.queryField('head', (t) =>
-    t.field({
-      type: 'ChangeCursor',
-      description:
-        'The place of now in the change log: a subscription `after` it sees what is committed from now on.',
-      resolve: () => graph.feed.head(),
-    }),
-  );
+  const graph: Graph = {
+    builder,
+    types: addObjectTypes(builder),
+    shared: addSharedTypes(builder),
+    streams: addStreamTypes(builder),
+    changes: addChangeTypes(builder),
+    reads: deps.reads,
+    feed: deps.feed,
+    clock: deps.clock,
+  };
+  addFailureTypes(builder, graph.types);
+  addDeploymentSchema(graph, deps.commands.deployments);
   return builder.toSchema();
 }

@@ -7,13 +7,15 @@ import ValidationPlugin from '@pothos/plugin-validation';
 import { getNamedType, isLeafType } from 'graphql';
 
 import { kindOfId, type ObjectKind } from '../kernel/ids.js';
-import type { Json, JsonObject } from '../kernel/json.js';
-import type { Labels } from '../kernel/labels.js';
-import type { Database } from '../store/database.js';
-import { publicDatamodel, type PublicPrismaTypes } from '../store/public-types.js';
-import type { Context } from './context.js';
+import { publicDatamodel } from '../store/public-types.js';
 import { InvalidInputError } from './failures.js';
+import type { Builder, GraphTypes } from './graph-types.js';
 import { addScalars } from './scalars.js';
+
+/** All that Pothos is told of the client; its reads go out under the read role. */
+export interface PrismaHandle {
+  $connect(): Promise<void>;
+}
 
 /**
  * The builder of the graph: plugins, scalars and defaults. Made by a function, so that a test builds a schema of its own.
@@ -22,22 +24,7 @@ import { addScalars } from './scalars.js';
  * fields of the Prisma field builder carry a select of their own, by which Pothos would read again an object that an
  * event or a patch result already holds, and so show another version of it. A guard test refuses such fields.
  */
-export interface GraphTypes {
-  Context: Context;
-  PrismaTypes: PublicPrismaTypes;
-  DefaultFieldNullability: false;
-  Scalars: {
-    /** Ids are TypeIDs on both sides; global ids are these very texts. */
-    ID: { Input: string; Output: string };
-    DateTime: { Input: Date; Output: Date };
-    ChangeCursor: { Input: string; Output: string };
-    JSON: { Input: Json; Output: unknown };
-    JSONObject: { Input: JsonObject; Output: unknown };
-    Labels: { Input: Labels; Output: unknown };
-  };
-}
-
-export function createBuilder(deps: { readonly database: Pick<Database, 'prisma'> }) {
+export function createBuilder(deps: { readonly database: { readonly prisma: PrismaHandle } }): Builder {
   const builder = new SchemaBuilder<GraphTypes>({
     plugins: [ErrorsPlugin, ValidationPlugin, RelayPlugin, PrismaPlugin, ComplexityPlugin],
     defaultFieldNullability: false,
@@ -84,8 +71,6 @@ export function createBuilder(deps: { readonly database: Pick<Database, 'prisma'
   builder.subscriptionType({ description: 'Live streams. Each event carries a cursor to resume after.' });
   return builder;
 }
-
-export type Builder = ReturnType<typeof createBuilder>;
 
 export const TYPE_OF_KIND = {
   RUNTIME: 'Runtime',

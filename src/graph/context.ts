@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.js';
-import type { PublicReads } from '../store/public-reads.js';
+import type { PublicReads } from '../store/public-types.js';
 import { createLoaders, type Loaders } from './loaders.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Builder } from './builder.js';
+import type { Builder } from './graph-types.js';
 import {
   AgentConflictError,
   AgentVersionConflictError,

@@ -1,30 +1,32 @@
+import { authorise } from '../access/authorise.js';
+import type { Action } from '../access/actions.js';
+import { ForbiddenError } from '../access/errors.js';
+import type { Grant } from '../access/grant.js';
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
-import type { Database } from '../store/database.js';
-import type { PublicReads } from '../store/public-reads.js';
-import type { Builder } from './builder.js';
+import type { PublicReads } from '../store/public-types.js';
+import type { ChangeTypes } from './change-types.js';
+import type { Context } from './context.js';
+import type { Builder } from './graph-types.js';
 import type { ObjectTypes } from './object-types.js';
-
-/** What the graph is built from. Its resolvers reach the database through `reads` and through commands, never else. */
-export interface GraphDeps {
-  readonly database: Pick<Database, 'prisma'>;
-  readonly feed: Feed;
-  readonly clock: Clock;
-  readonly server: ServerFacts;
-}
-
-/** What the server says of itself, beside what the graph knows. */
-export interface ServerFacts {
-  readonly version: string;
-  readonly startedAt: Date;
-  /** Whether operations need a token. */
-  readonly accessControl: boolean;
-}
+import type { SharedTypes } from './shared-types.js';
+import type { StreamTypes } from './stream-types.js';
 
 /** What every domain's `schema.ts` gets to add its part with. */
 export interface Graph {
   readonly builder: Builder;
   readonly types: ObjectTypes;
+  readonly shared: SharedTypes;
+  readonly streams: StreamTypes;
+  readonly changes: ChangeTypes;
   readonly reads: PublicReads;
   readonly feed: Feed;
+  readonly clock: Clock;
+}
+
+/** The caller's grant for a whole operation. The pipeline refused the operation before, if its roles allow none. */
+export function grantOf<A extends Action>({ caller }: Context, action: A): Grant<A> {
+  const grant = authorise(caller, action);
+  if (!grant) throw new ForbiddenError('Your roles do not allow this.');
+  return grant;
 }

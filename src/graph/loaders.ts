@@ -4,8 +4,7 @@ import { authorise } from '../access/authorise.js';
 import type { Action } from '../access/actions.js';
 import type { Caller } from '../access/caller.js';
 import { kindOfId, type ObjectKind } from '../kernel/ids.js';
-import type { PublicReads } from '../store/public-reads.js';
-import type { Rows, VersionedTable } from '../store/rows.js';
+import type { PublicReads, PublicTable, Rows } from '../store/public-types.js';
 
 /**
  * Objects by id, for relations and for `node`: one statement for all ids of a kind that are asked in one tick, and null
@@ -47,7 +46,7 @@ const READ_ACTION: Readonly<Record<ObjectKind, Action>> = {
 const MAX_BATCH = 1_000;
 
 export function createLoaders(reads: PublicReads, caller: Caller): Loaders {
-  const objects = new Map<ObjectKind, DataLoader<string, Rows[VersionedTable] | null>>();
+  const objects = new Map<ObjectKind, DataLoader<string, Rows[PublicTable] | null>>();
   const liveness = new DataLoader<string, { lastHeartbeatAt: Date; consumerLag: number } | null>(
     async (ids) => aligned(ids, await reads.agentLiveness(ids), (row) => row.agentId),
     { maxBatchSize: MAX_BATCH },
@@ -90,10 +89,10 @@ async function visible(
   caller: Caller,
   kind: ObjectKind,
   ids: readonly string[],
-): Promise<readonly Rows[VersionedTable][]> {
+): Promise<readonly Rows[PublicTable][]> {
   const grant = authorise(caller, READ_ACTION[kind]);
   if (!grant) return [];
-  const rows: readonly Rows[VersionedTable][] = await reads.byIds(TABLE_OF[kind], ids);
+  const rows: readonly Rows[PublicTable][] = await reads.byIds(TABLE_OF[kind], ids);
   const { namespaces } = grant;
   return namespaces === 'all'
     ? rows

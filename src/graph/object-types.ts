@@ -1,5 +1,5 @@
 import { PUBLIC_COLUMNS } from '../store/public-types.js';
-import type { Builder } from './builder.js';
+import type { Builder } from './graph-types.js';
 
 /**
  * The objects of the graph by name, before their domains give them fields: domains refer to each other's types both

@@ -2,7 +2,7 @@ import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
 
 import { parseMoment } from '../kernel/clock.js';
 import type { Json, JsonObject } from '../kernel/json.js';
-import type { Builder } from './builder.js';
+import type { Builder } from './graph-types.js';
 
 /** Longer than any cursor of ours; what is longer was never one. */
 export const CURSOR_MAX_CHARACTERS = 4_096;
@@ -13,8 +13,9 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
     serialize: (value) => value.toISOString(),
     parseValue: (value) => {
       const moment = typeof value === 'string' ? parseMoment(value) : undefined;
-      if (!moment)
+      if (!moment) {
         throw new GraphQLError('DateTime must be ISO 8601 text such as `2026-11-30T12:00:00.000Z`.');
+      }
       return moment;
     },
   });
@@ -50,8 +51,9 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
 }
 
 function asObject(value: unknown): JsonObject {
-  if (value === null || typeof value !== 'object' || Array.isArray(value))
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     throw new GraphQLError('JSONObject must be an object.');
+  }
   return value as JsonObject; // checked on the line above
 }
 

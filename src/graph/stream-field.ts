@@ -50,7 +50,7 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
       iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
-      (root as Record<string, never>)[info.fieldName], // made by `executeEvent` or by the iterator below
+      (root as Record<string, unknown>)[info.fieldName] as never, // made by `executeEvent` or by the iterator below
   };
 }
 

@@ -1,73 +1,25 @@
 import type { Database } from './database.js';
-import type { Prisma, PrismaClient } from './generated/prisma/client.js';
-import { PUBLIC_COLUMNS } from './public-types.js';
-import type { Rows, VersionedTable } from './rows.js';
+import type { PrismaClient } from './generated/prisma/client.js';
+import {
+  PUBLIC_COLUMNS,
+  type PageRequest,
+  type PageResult,
+  type PublicReads,
+  type PublicTable,
+  type Rows,
+  type SortDirection,
+  type SortField,
+  type Keyset,
+} from './public-types.js';
 
-/**
- * Every read that the graph makes, by the read role, with an explicit list of public columns. An object is read
- * whole: all of its columns belong to one version, whatever part of it a client selects.
- *
- * Who may see what is the caller's business: `where` must already carry it.
- */
-export interface Wheres {
-  readonly runtime: Prisma.RuntimeWhereInput;
-  readonly release: Prisma.ReleaseWhereInput;
-  readonly deployment: Prisma.DeploymentWhereInput;
-  readonly agent: Prisma.AgentWhereInput;
-  readonly token: Prisma.TokenWhereInput;
-}
-
-/** Immutable columns only: a page must not shift under who is turning it. */
-export type SortField = 'createdAt' | 'name';
-export type SortDirection = 'asc' | 'desc';
-
-/** A place between two rows: the values of the row that was there. The row itself may be gone. */
-export interface Keyset {
-  readonly value: string | Date;
-  readonly id: string;
-}
-
-export interface PageRequest<T extends VersionedTable> {
-  readonly where: Wheres[T];
-  readonly sort: { readonly field: SortField; readonly direction: SortDirection };
-  readonly after: Keyset | null;
-  readonly before: Keyset | null;
-  /** Rows wanted, from the start or from the end of the range. */
-  readonly take: number;
-  readonly fromEnd: boolean;
-  readonly wantRows: boolean;
-  readonly wantTotal: boolean;
-  /** Reads rows, total and the log's snapshot in one REPEATABLE READ transaction. */
-  readonly wantSnapshot: boolean;
-}
-
-export interface PageResult<Row> {
-  /** In the asked order. */
-  readonly rows: readonly Row[];
-  /** Whether the range goes on beyond the rows, in the direction of reading. */
-  readonly more: boolean;
-  readonly total: number | null;
-  /** `pg_current_snapshot()`: what the rows and the total could see. */
-  readonly snapshot: string | null;
-}
-
-export interface PublicReads {
-  byIds<T extends VersionedTable>(table: T, ids: readonly string[]): Promise<readonly Rows[T][]>;
-  first<T extends VersionedTable>(table: T, where: Wheres[T]): Promise<Rows[T] | null>;
-  page<T extends VersionedTable>(table: T, request: PageRequest<T>): Promise<PageResult<Rows[T]>>;
-  agentLiveness(
-    agentIds: readonly string[],
-  ): Promise<readonly { agentId: string; lastHeartbeatAt: Date; consumerLag: number }[]>;
-  tokenUse(tokenIds: readonly string[]): Promise<readonly { tokenId: string; lastUsedAt: Date }[]>;
-}
-
+/** Implements the reads of the graph over Prisma as the read role. */
 const MODELS = {
   runtime: 'Runtime',
   release: 'Release',
   deployment: 'Deployment',
   agent: 'Agent',
   token: 'Token',
-} as const satisfies Record<VersionedTable, keyof typeof PUBLIC_COLUMNS>;
+} as const satisfies Record<PublicTable, keyof typeof PUBLIC_COLUMNS>;
 
 /** What of a Prisma delegate is used here. Prisma's own types cannot be spoken of for "any of these tables". */
 interface Delegate<Row> {
@@ -75,7 +27,7 @@ interface Delegate<Row> {
   findFirst(args: object): Promise<Row | null>;
   count(args: object): Promise<number>;
 }
-type Client = Pick<PrismaClient, VersionedTable>;
+type Client = Pick<PrismaClient, PublicTable>;
 
 export function publicReads(database: Pick<Database, 'prisma'>): PublicReads {
   const { prisma } = database;
@@ -114,7 +66,7 @@ export function publicReads(database: Pick<Database, 'prisma'>): PublicReads {
   };
 }
 
-async function readPage<T extends VersionedTable>(
+async function readPage<T extends PublicTable>(
   client: Client,
   table: T,
   request: PageRequest<T>,
@@ -158,7 +110,7 @@ function opposite(direction: SortDirection): SortDirection {
   return direction === 'asc' ? 'desc' : 'asc';
 }
 
-function delegate<T extends VersionedTable>(client: Client, table: T): Delegate<Rows[T]> {
+function delegate<T extends PublicTable>(client: Client, table: T): Delegate<Rows[T]> {
   // The select list above gives exactly the columns of Rows[T]; a guard test compares them.
   return client[table] as unknown as Delegate<Rows[T]>;
 }

@@ -1,5 +1,10 @@
 import { getDatamodel } from './generated/pothos.js';
 import type GeneratedTypes from './generated/pothos.js';
+import type { Prisma } from './generated/prisma/client.js';
+import type { Rows, VersionedTable as PublicTable } from './rows.js';
+
+export type { Rows, PublicTable };
+export type { AgentRow, DeploymentRow, ReleaseRow, RuntimeRow, TokenRow } from './rows.js';
 
 /**
  * The wall of types around internal facts: what the graph's builder can name. A hand-written allow-list over the generated
@@ -169,4 +174,62 @@ export function publicDatamodel(): { datamodel: unknown } {
       return [name, { ...model, fields }] as const;
     });
   return { datamodel: { models: Object.fromEntries(models) } };
+}
+
+/**
+ * Every read that the graph makes, by the read role, with an explicit list of public columns. An object is read
+ * whole: all of its columns belong to one version, whatever part of it a client selects.
+ *
+ * Who may see what is the caller's business: `where` must already carry it.
+ */
+export interface Wheres {
+  readonly runtime: Prisma.RuntimeWhereInput;
+  readonly release: Prisma.ReleaseWhereInput;
+  readonly deployment: Prisma.DeploymentWhereInput;
+  readonly agent: Prisma.AgentWhereInput;
+  readonly token: Prisma.TokenWhereInput;
+}
+
+/** Immutable columns only: a page must not shift under who is turning it. */
+export type SortField = 'createdAt' | 'name';
+export type SortDirection = 'asc' | 'desc';
+
+/** A place between two rows: the values of the row that was there. The row itself may be gone. */
+export interface Keyset {
+  readonly value: string | Date;
+  readonly id: string;
+}
+
+export interface PageRequest<T extends PublicTable> {
+  readonly where: Wheres[T];
+  readonly sort: { readonly field: SortField; readonly direction: SortDirection };
+  readonly after: Keyset | null;
+  readonly before: Keyset | null;
+  /** Rows wanted, from the start or from the end of the range. */
+  readonly take: number;
+  readonly fromEnd: boolean;
+  readonly wantRows: boolean;
+  readonly wantTotal: boolean;
+  /** Reads rows, total and the log's snapshot in one REPEATABLE READ transaction. */
+  readonly wantSnapshot: boolean;
+}
+
+export interface PageResult<Row> {
+  /** In the asked order. */
+  readonly rows: readonly Row[];
+  /** Whether the range goes on beyond the rows, in the direction of reading. */
+  readonly more: boolean;
+  readonly total: number | null;
+  /** `pg_current_snapshot()`: what the rows and the total could see. */
+  readonly snapshot: string | null;
+}
+
+export interface PublicReads {
+  byIds<T extends PublicTable>(table: T, ids: readonly string[]): Promise<readonly Rows[T][]>;
+  first<T extends PublicTable>(table: T, where: Wheres[T]): Promise<Rows[T] | null>;
+  page<T extends PublicTable>(table: T, request: PageRequest<T>): Promise<PageResult<Rows[T]>>;
+  agentLiveness(
+    agentIds: readonly string[],
+  ): Promise<readonly { agentId: string; lastHeartbeatAt: Date; consumerLag: number }[]>;
+  tokenUse(tokenIds: readonly string[]): Promise<readonly { tokenId: string; lastUsedAt: Date }[]>;
 }

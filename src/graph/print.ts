@@ -1,0 +1,28 @@
+import { lexicographicSortSchema, printSchema } from 'graphql';
+
+import { systemClock } from '../kernel/clock.js';
+import { buildGraph, type GraphDeps } from './assemble.js';
+
+/** The contract as text: the built schema, sorted. It is committed as `schema.graphql`, and a test compares them. */
+export function printedSchema(): Promise<string> {
+  const text = printSchema(lexicographicSortSchema(buildGraph(unresolvable)));
+  return Promise.resolve(`${text}\n`);
+}
+
+/** A schema can be built from parts that its resolvers could not use. */
+const unresolvable: GraphDeps = {
+  database: { prisma: { $connect: () => Promise.reject(new Error('this schema is only printed')) } },
+  reads: absent('reads'),
+  feed: absent('feed'),
+  clock: systemClock,
+  commands: { deployments: absent('deployments') },
+};
+
+function absent<T extends object>(part: string): T {
+  return new Proxy({} as T, {
+    // nothing of it is there, and whoever reaches for it is told
+    get: (_target, name) => {
+      throw new Error(`${part}.${String(name)}: this schema is only printed`);
+    },
+  });
+}

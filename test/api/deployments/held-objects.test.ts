@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { executeEvent, type StreamDefinition } from '../../../src/graph/stream-field.js';
+import { parse } from 'graphql';
+import { startTestGraph, type TestGraph } from '../../support/graph.js';
+import { advanceDeployment, seedDeployment, seedRelease } from '../../support/seed.js';
+
+let graph: TestGraph;
+beforeAll(async () => {
+  graph = await startTestGraph();
+});
+afterAll(() => graph.close());
+
+const SUBSCRIPTION = `subscription {
+  deploymentPhaseChanged {
+    cursor from to version
+    deployment { ...Name ... on Node { id } status { phase summary } }
+    deployment { version }
+  }
+}
+fragment Name on Deployment { name version ... on Deployment { labels } }`;
+
+describe('an object that an event holds', () => {
+  it('is shown at the version of the event, three versions later, without a statement', async () => {
+    let row = await seedDeployment(graph.database, { labels: { team: 'web' } });
+    const field = graph.schema.getSubscriptionType()?.getFields()['deploymentPhaseChanged'];
+    const definition = field?.extensions['stream'] as StreamDefinition; // every subscription field carries one
+    const source = definition.open({}, graph.contextOf());
+    row = await advanceDeployment(graph.database, row, { phase: 'INITIAL_SETUP' });
+    const event = await source.next();
+    if (!event) throw new Error('the stream ended');
+    for (const phase of ['PROVISIONING', 'RUNNING', 'UPDATE_PENDING'] as const) {
+      row = await advanceDeployment(graph.database, row, { phase, labels: {} });
+    }
+    let result: unknown;
+    const statements = await graph.readStatements(async () => {
+      result = await executeEvent(
+        {
+          schema: graph.schema,
+          document: parse(SUBSCRIPTION),
+          operationName: null,
+          variableValues: null,
+          fieldName: 'deploymentPhaseChanged',
+          context: graph.contextOf(),
+        },
+        event,
+      );
+    });
+    source.close();
+    expect(statements).toEqual([]);
+    expect(result).toMatchObject({
+      data: {
+        deploymentPhaseChanged: {
+          from: 'PENDING',
+          to: 'INITIAL_SETUP',
+          version: 2,
+          deployment: { id: row.id, version: 2, labels: { team: 'web' }, status: { phase: 'INITIAL_SETUP' } },
+        },
+      },
+    });
+  });
+
+  it('reads each selected relation with one statement', async () => {
+    const release = await seedRelease(graph.database);
+    const first = await seedDeployment(graph.database, { targetReleaseId: release.id });
+    const stream = await graph.stream(
+      `subscription { deploymentPhaseChanged { deployment { version runtime { name } targetRelease { label } } } }`,
+    );
+    const pending = stream.next();
+    let answer: unknown;
+    await advanceDeployment(graph.database, first, { phase: 'INITIAL_SETUP' });
+    const statements = await graph.readStatements(async () => {
+      answer = await pending;
+    });
+    await stream.close();
+    expect(answer).toMatchObject({
+      data: { deploymentPhaseChanged: { deployment: { version: 2, runtime: {}, targetRelease: {} } } },
+    });
+    expect(statements.filter((text) => /from "public"\."(runtime|release)"/i.test(text))).toHaveLength(2);
+    expect(statements).toHaveLength(2);
+  });
+});
+
+describe('deployments', () => {
+  it('reads a page with its relations in one statement a kind', async () => {
+    await seedDeployment(graph.database);
+    let answer;
+    const statements = await graph.readStatements(async () => {
+      answer = await graph.run(`{ deployments(first: 10) { nodes { id name runtime { name } } } }`);
+    });
+    expect(answer).toMatchObject({ errors: [] });
+    expect(statements).toHaveLength(2);
+  });
+});
