@@ -1,11 +1,15 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
+import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchPatches } from './patches/bench.js';
+import { benchReads } from './reads/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
 import { writeReport, type Report } from './support/report.js';
 
 const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) => Promise<Report>>> = {
   patches: benchPatches,
+  reads: benchReads,
+  heartbeats: benchHeartbeats,
 };
 
 async function main(): Promise<void> {

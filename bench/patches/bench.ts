@@ -6,14 +6,13 @@ import type pg from 'pg';
 
 import type { Closing } from '../support/closing.js';
 import { compare, type Contender } from '../support/contender.js';
+import { rawContender, serverContender } from '../support/contenders.js';
 import { seedDeployments } from '../support/fixture.js';
 import type { Options } from '../support/options.js';
 import { embeddedPostgres, externalPostgres, type Postgres } from '../support/postgres.js';
 import { ratio, type Group, type Report } from '../support/report.js';
-import { startServer } from '../support/server.js';
-import { startWorker } from '../support/worker.js';
-import type { PatchHttpWorker } from './http-worker.js';
-import type { PatchLimitWorker } from './limit-worker.js';
+import type { HttpStart } from './http-worker.js';
+import type { LimitStart } from './limit-worker.js';
 
 const CLIENTS = [1, 16, 64];
 const DEPLOYMENTS_PER_CLIENT = 8;
@@ -58,28 +57,14 @@ interface Setting {
 
 async function statement(name: string, setting: Setting): Promise<Contender> {
   const { database, deploymentIds } = await seeded(setting);
-  const { clients, closing } = setting;
-  const worker = startWorker<PatchLimitWorker>(new URL('limit-worker.ts', import.meta.url));
-  closing.add(() => worker.stop());
-  await worker.call('start', { databaseUrl: database.url, deploymentIds, clients });
-  return { name, round: (seconds) => worker.call('round', { seconds }), stop: () => worker.stop() };
+  const start: LimitStart = { databaseUrl: database.url, deploymentIds, clients: setting.clients };
+  return rawContender(name, new URL('limit-worker.ts', import.meta.url), start, setting.closing);
 }
 
 async function mutation(name: string, setting: Setting): Promise<Contender> {
   const { database, deploymentIds } = await seeded(setting);
-  const { clients, closing } = setting;
-  const { graphql: url, pid, stop } = await startServer(closing, database);
-  const worker = startWorker<PatchHttpWorker>(new URL('http-worker.ts', import.meta.url));
-  closing.add(() => worker.stop());
-  await worker.call('start', { url, pid, deploymentIds, clients });
-  return {
-    name,
-    round: (seconds) => worker.call('round', { seconds }),
-    async stop() {
-      await worker.stop();
-      await stop();
-    },
-  };
+  const start: HttpStart = { deploymentIds, clients: setting.clients };
+  return serverContender(name, new URL('http-worker.ts', import.meta.url), database, start, setting.closing);
 }
 
 async function seeded({ postgres, clients, withLog }: Setting) {

@@ -1,13 +1,11 @@
 /** Controllers that report to the server: `patchDeploymentStatus` over keep-alive connections. */
+import type { LoadWorker, Target } from '../support/contenders.js';
 import { drive } from '../support/drive.js';
 import { HttpClient, operate } from '../support/http-client.js';
 import { serveWorker } from '../support/worker.js';
 import { ownDeployments, patchBody, type OwnDeployment } from './patch.js';
 
-interface Start {
-  readonly url: string;
-  /** The server's process. */
-  readonly pid: number;
+export interface HttpStart {
   readonly deploymentIds: readonly string[];
   readonly clients: number;
 }
@@ -15,8 +13,8 @@ interface Start {
 let sessions: { readonly client: HttpClient; readonly own: OwnDeployment[]; next: number }[] = [];
 let serverPid = 0;
 
-const methods = {
-  async start({ url, pid, deploymentIds, clients }: Start) {
+serveWorker({
+  async start({ url, pid, deploymentIds, clients }: HttpStart & Target) {
     serverPid = pid;
     sessions = await Promise.all(
       Array.from({ length: clients }, async (_, index) => {
@@ -38,7 +36,4 @@ const methods = {
     };
     return drive({ step, clients: sessions.length, seconds, pid: serverPid });
   },
-};
-
-export type PatchHttpWorker = typeof methods;
-serveWorker(methods);
+} satisfies LoadWorker<HttpStart & Target>);

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
+import type { LoadWorker } from '../support/contenders.js';
 import { drive } from '../support/drive.js';
 import { serveWorker } from '../support/worker.js';
 import { ownDeployments, PATCH_STATEMENT, patchValues, type OwnDeployment } from './patch.js';
 
-interface Start {
+export interface LimitStart {
   readonly databaseUrl: string;
   readonly deploymentIds: readonly string[];
   readonly clients: number;
@@ -15,8 +16,8 @@ interface Start {
 let sessions: { readonly client: pg.Client; readonly own: OwnDeployment[]; next: number }[] = [];
 let releaseId = '';
 
-const methods = {
-  async start({ databaseUrl, deploymentIds, clients }: Start) {
+serveWorker({
+  async start({ databaseUrl, deploymentIds, clients }: LimitStart) {
     sessions = await Promise.all(
       Array.from({ length: clients }, async (_, index) => {
         const client = new pg.Client({ connectionString: databaseUrl });
@@ -44,7 +45,4 @@ const methods = {
     };
     return drive({ step, clients: sessions.length, seconds, pid: process.pid });
   },
-};
-
-export type PatchLimitWorker = typeof methods;
-serveWorker(methods);
+} satisfies LoadWorker<LimitStart>);
