@@ -19,8 +19,9 @@ const unresolvable: GraphDeps = {
 };
 
 function absent<T extends object>(part: string): T {
-  return new Proxy({} as T, {
-    // nothing of it is there, and whoever reaches for it is told
+  // Nothing of it is there, and whoever reaches for it is told.
+  const nothing = {} as T;
+  return new Proxy(nothing, {
     get: (_target, name) => {
       throw new Error(`${part}.${String(name)}: this schema is only printed`);
     },
