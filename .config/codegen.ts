@@ -30,6 +30,7 @@ const config: CodegenConfig = {
           DateTime: 'string',
           ChangeCursor: 'string',
           JSON: 'unknown',
+          JSONObject: 'Readonly<Record<string, unknown>>',
           Labels: 'Readonly<Record<string, string>>',
         },
       },

@@ -21,10 +21,10 @@ import { tokenUses } from './token-uses.js';
  */
 export interface Authenticator {
   /**
-   * Whose token it is. `token` is the credential without `Bearer `; null: none was sent. `peer` is the remote address.
+   * Whose token it is. `token` is the credential without `Bearer `; null: none was sent. `peer` is where it came from.
    * Rejects if the database has to be asked and is away.
    */
-  fromBearer(token: string | null, peer: string | null): Promise<Actor | AuthFailure>;
+  fromBearer(token: string | null, peer: { readonly address: string }): Promise<Actor | AuthFailure>;
   /**
    * For whoever holds on to an actor (a socket, a stream), before each send. Synchronous, by what this process knows.
    * `valid` means: may still see and do exactly what it could when the actor was made. After any other answer the
@@ -117,7 +117,7 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
 
   return {
     async fromBearer(token, peer) {
-      if (token === null) return deps.open && isLoopbackAddress(peer) ? local : new AuthFailure('missing');
+      if (token === null) return deps.open && isLoopbackAddress(peer.address) ? local : new AuthFailure('missing');
       if (!isSecret(token)) return new AuthFailure('unknown');
       const hash = hashOf(token);
       const miss = unknown.get(hash);
@@ -158,6 +158,6 @@ function standingOf(state: TokenState, now: Date): 'valid' | 'expired' | 'revoke
   return expired(state.token.expiresAt, now) ? 'expired' : 'valid';
 }
 
-function isLoopbackAddress(address: string | null): boolean {
-  return address !== null && /^(::1|(::ffff:)?127(\.\d{1,3}){3})$/.test(address);
+function isLoopbackAddress(address: string): boolean {
+  return /^(::1|(::ffff:)?127(\.\d{1,3}){3})$/.test(address);
 }

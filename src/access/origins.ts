@@ -17,31 +17,14 @@ export interface OriginSettings {
 }
 
 export interface OriginPolicy {
-  /** Whether the server answers to this name at all. `host` is the header as it came. */
-  hostAllowed(host: string | undefined): boolean;
-  /**
-   * - `absent`: no browser, or a plain navigation
-   * - `same`: a page of this server
-   * - `allowed`: a page of an origin in the list
-   * - `refused`: any other page, sandboxed ones (`null`) included
-   */
-  originOf(origin: string | undefined, host: string | undefined): 'absent' | 'same' | 'allowed' | 'refused';
-  /** Headers of every answer, refusals included, so that no cache mixes up what it gave to whom. */
-  corsHeaders(origin: string | undefined, host: string | undefined): Readonly<Record<string, string>>;
-  /** Headers of the answer (204) to a preflight; undefined: refuse it (403). */
-  preflightHeaders(
-    origin: string | undefined,
-    host: string | undefined,
-  ): Readonly<Record<string, string>> | undefined;
+  /** Undefined when the request may go on; otherwise the sentence that refuses it. Headers as they came. */
+  refusal(headers: {
+    readonly host?: string | undefined;
+    readonly origin?: string | undefined;
+  }): string | undefined;
+  /** Whether answers carry CORS headers for this origin: a listed one, not merely the server's own. */
+  crossOrigin(origin: string): boolean;
 }
-
-const VARY = { Vary: 'Origin' } as const;
-const PREFLIGHT = {
-  'Access-Control-Allow-Methods': 'GET, POST, OPTIONS',
-  'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, Last-Event-ID, X-Request-Id, Traceparent, GraphQL-Preflight',
-  'Access-Control-Max-Age': '600',
-} as const;
 
 /** `port` is asked at each check: the system may choose it when the server begins to listen. */
 export function originPolicy(settings: OriginSettings, port: () => number): OriginPolicy {
@@ -57,27 +40,16 @@ export function originPolicy(settings: OriginSettings, port: () => number): Orig
     return hosts.size === 0;
   };
 
-  const originOf: OriginPolicy['originOf'] = (origin, host) => {
-    if (origin === undefined) return 'absent';
-    if (origins.has(origin)) return 'allowed';
-    return hostAllowed(host) && isSameOrigin(origin, host) ? 'same' : 'refused';
-  };
-
-  const corsHeaders: OriginPolicy['corsHeaders'] = (origin, host) =>
-    origin !== undefined && originOf(origin, host) === 'allowed'
-      ? // Never `*`, and no credentials: a token is sent by the page itself, never by the browser for it.
-        { ...VARY, 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': 'X-Request-Id' }
-      : VARY;
-
   return {
-    hostAllowed,
-    originOf,
-    corsHeaders,
-    preflightHeaders(origin, host) {
-      const kind = originOf(origin, host);
-      if (kind === 'absent' || kind === 'refused') return undefined;
-      return { ...corsHeaders(origin, host), ...PREFLIGHT };
+    refusal({ host, origin }) {
+      if (!hostAllowed(host)) {
+        return 'This server does not go by that name. SLIPWAY_ALLOWED_HOSTS lists further values of the Host header.';
+      }
+      if (origin === undefined || origins.has(origin) || isSameOrigin(origin, host)) return undefined;
+      // Sandboxed pages and files send `null`: they too are somebody's page.
+      return 'Pages of that origin may not use this server. SLIPWAY_ALLOWED_ORIGINS lists those that may.';
     },
+    crossOrigin: (origin) => origins.has(origin),
   };
 }
 

@@ -7,12 +7,16 @@ export interface GraphError {
 
 /** Codes that the server puts into `extensions.code`. */
 export type ServerErrorCode =
+  | 'GRAPHQL_PARSE_FAILED'
+  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'BAD_USER_INPUT'
   | 'UNAUTHENTICATED'
   | 'FORBIDDEN'
   | 'BAD_PAGE_CURSOR'
   | 'CURSOR_EXPIRED'
   | 'CURSOR_INVALID'
   | 'SLOW_CONSUMER'
+  | 'SNAPSHOT_TOO_LARGE'
   | 'RATE_LIMITED'
   | 'TOO_COMPLEX'
   | 'UNAVAILABLE'

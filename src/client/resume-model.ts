@@ -29,7 +29,8 @@ export const STREAM_STATES = [
 ] as const;
 export type StreamState = (typeof STREAM_STATES)[number];
 
-export type ResyncReason = 'RESET' | 'CURSOR_EXPIRED' | 'ACCESS_CHANGED' | 'SNAPSHOT_INTERRUPTED' | 'NOT_RESUMABLE';
+export type ResyncReason =
+  'RESET' | 'CURSOR_EXPIRED' | 'ACCESS_CHANGED' | 'SNAPSHOT_INTERRUPTED' | 'NOT_RESUMABLE';
 
 export type StreamSignal =
   | { readonly type: 'start' }
@@ -97,9 +98,7 @@ type Arm<T extends StreamSignalType> = (
 ) => Step;
 type RetryTiming = Pick<Timing, 'retryBaseMs' | 'retryCapMs' | 'stableMs'>;
 
-export function newMachine(
-  options: Pick<Machine, 'kind' | 'resumable' | 'acceptsGaps' | 'cursor'>,
-): Machine {
+export function newMachine(options: Pick<Machine, 'kind' | 'resumable' | 'acceptsGaps' | 'cursor'>): Machine {
   return { ...options, state: 'idle', attempt: 0, holding: false, resyncing: false, seen: false };
 }
 
@@ -143,7 +142,11 @@ function reset(machine: Machine): Step {
   };
 }
 
-function wait(machine: Machine, signal: { readonly draw: number; readonly livedMs?: number }, timing: RetryTiming): Step {
+function wait(
+  machine: Machine,
+  signal: { readonly draw: number; readonly livedMs?: number },
+  timing: RetryTiming,
+): Step {
   const tried = (signal.livedMs ?? 0) >= timing.stableMs ? 0 : machine.attempt;
   return {
     machine: { ...machine, state: 'waiting', attempt: tried + 1 },
@@ -185,7 +188,9 @@ function missed(
   why: 'gap' | 'expired',
 ): Step {
   if (!machine.acceptsGaps) return end(machine, why);
-  return then({ machine: { ...machine, cursor: null }, effects: [{ do: 'gap' }] }, (next) => wait(next, signal, timing));
+  return then({ machine: { ...machine, cursor: null }, effects: [{ do: 'gap' }] }, (next) =>
+    wait(next, signal, timing),
+  );
 }
 
 /** Transitions go on under the new rights; only what is held as a set of objects must be taken anew. */
@@ -212,7 +217,8 @@ const refused = (machine: Machine): Step => end(machine, 'refused');
 const completed = (machine: Machine): Step => end(machine, null);
 
 /** `cancel` is harmless where nothing is open, and also ends a wait. */
-const stop = (machine: Machine): Step => then({ machine, effects: [{ do: 'cancel' }] }, (next) => end(next, null));
+const stop = (machine: Machine): Step =>
+  then({ machine, effects: [{ do: 'cancel' }] }, (next) => end(next, null));
 
 const full: Arm<'full'> = (machine) => {
   const cancelled: Step = { machine: { ...machine, state: 'paused' }, effects: [{ do: 'cancel' }] };
@@ -223,10 +229,13 @@ const full: Arm<'full'> = (machine) => {
 
 /** A transport says `accepted` first; should one ever not, an event is as good. */
 const early: Arm<'event'> = (machine, signal) =>
-  then(accepted(machine), (next) => (next.state === 'snapshot' ? snapshotEvent(next) : liveEvent(next, signal)));
+  then(accepted(machine), (next) =>
+    next.state === 'snapshot' ? snapshotEvent(next) : liveEvent(next, signal),
+  );
 
 /** A snapshot has no place to resume from, so it cannot be paused; it is bounded by the server, and here. */
-const overflow = (machine: Machine): Step => then({ machine, effects: [{ do: 'cancel' }] }, (next) => end(next, 'overflow'));
+const overflow = (machine: Machine): Step =>
+  then({ machine, effects: [{ do: 'cancel' }] }, (next) => end(next, 'overflow'));
 
 /** An attempt that was given up can still have something on its way: states without an attempt ignore it. */
 const _ = stay;

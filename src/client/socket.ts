@@ -10,10 +10,11 @@ import type { GraphResult, StreamEnd } from './transport.js';
 /** What the client uses of the WebSocket of browsers, of Node 22 and of the package `ws`. */
 export interface WebSocketLike {
   readonly readyState: number;
+  // `never`: each implementation has event classes of its own; what is read of them is said where they are handled.
   onopen: ((event: never) => void) | null;
-  onmessage: ((event: { readonly data: unknown }) => void) | null;
+  onmessage: ((event: never) => void) | null;
   onerror: ((event: never) => void) | null;
-  onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null;
+  onclose: ((event: never) => void) | null;
   send(data: string): void;
   close(code?: number, reason?: string): void;
   /** Of the package `ws`: without it a close waits for an answer that a dead peer never gives. */
@@ -84,10 +85,10 @@ export class Socket {
       const payload = token === undefined ? undefined : { authorization: `Bearer ${token}` };
       socket.send(stringifyMessage({ type: MessageType.ConnectionInit, ...(payload && { payload }) }));
     };
-    socket.onmessage = ({ data }) => this.#receive(data);
+    socket.onmessage = ({ data }: { readonly data: unknown }) => this.#receive(data);
     // A close follows each error, with all that browsers tell.
     socket.onerror = () => undefined;
-    socket.onclose = ({ code, reason }) => this.#over({ type: 'closed', code, reason });
+    socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => this.#over({ type: 'closed', code, reason });
     this.#watch(options.timing.connectMs);
   }
 

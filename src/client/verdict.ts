@@ -94,7 +94,6 @@ const ERROR_CODES: Readonly<Record<string, Verdict>> = {
   RATE_LIMITED: 'again',
   CURSOR_EXPIRED: 'expired',
   CURSOR_INVALID: 'final',
-  UNAUTHENTICATED: 'final',
   FORBIDDEN: 'final',
   TOO_COMPLEX: 'final',
   // One bad event would come again with each attempt.
@@ -103,12 +102,20 @@ const ERROR_CODES: Readonly<Record<string, Verdict>> = {
 
 function errorsMeaning(errors: readonly GraphError[], otherwise: Verdict): Meaning {
   const code = codeOf(errors);
+  const listed = code === 'UNAUTHENTICATED' ? unauthenticatedVerdict(errors) : ERROR_CODES[code ?? ''];
   return {
     // Without a code it is a document that the server's schema does not know: final.
-    verdict: code === null ? otherwise : (ERROR_CODES[code] ?? otherwise),
+    verdict: listed ?? otherwise,
     code: code ?? 'BAD_RESPONSE',
     message: errors[0]?.message ?? 'The server ended the subscription without a reason.',
   };
+}
+
+/** Without a connection of its own to close, an event stream tells by `reason` what a close code tells elsewhere. */
+function unauthenticatedVerdict(errors: readonly GraphError[]): Verdict {
+  const reason = errors[0]?.extensions?.['reason'];
+  if (reason === 'changed') return 'fresh';
+  return reason === 'expired' ? 'again' : 'final';
 }
 
 function statusVerdict(status: number): Verdict {

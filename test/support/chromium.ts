@@ -33,32 +33,23 @@ interface Executable {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** Long enough for a slow machine; a browser whose processes cannot start hangs instead of failing. */
+const START_TIMEOUT_MS = 30_000;
+
 /** A browser with an empty profile of its own; the caller closes it. */
 export async function launchChromium(): Promise<Browser> {
-  const { path, environment } = await findChromium();
-  return chromium.launch({
-    executablePath: path,
-    args: FLAGS,
-    env: { PATH: process.env.PATH ?? '', ...environment },
-  });
-}
-
-async function findChromium(): Promise<Executable> {
   const complaints: string[] = [];
-  try {
-    const packed = await unpackedChromium();
-    await probe(packed);
-    return packed;
-  } catch (error) {
-    complaints.push(error instanceof Error ? (error.message.trim().split('\n')[0] ?? '') : String(error));
-  }
-  for (const path of SYSTEM_BROWSERS.filter((candidate) => existsSync(candidate))) {
+  const attempts: (() => Promise<Executable>)[] = [
+    unpackedChromium,
+    ...SYSTEM_BROWSERS.filter((path) => existsSync(path)).map(
+      (path) => () => Promise.resolve({ path, environment: {} }),
+    ),
+  ];
+  for (const attempt of attempts) {
     try {
-      const executable = { path, environment: {} };
-      await probe(executable);
-      return executable;
+      return await launch(await attempt());
     } catch (error) {
-      complaints.push(error instanceof Error ? error.message : String(error));
+      complaints.push((error instanceof Error ? error.message : String(error)).trim().split('\n')[0] ?? '');
     }
   }
   throw new Error(
@@ -66,12 +57,24 @@ async function findChromium(): Promise<Executable> {
   );
 }
 
-/** Asks for its version: fails on a missing library, a wrong processor, an old glibc. */
-async function probe({ path, environment }: Executable): Promise<void> {
-  await run(path, ['--version', '--no-sandbox'], {
-    env: { PATH: process.env.PATH ?? '', ...environment },
-    timeout: 30_000,
+/** Starting proves little: with a library missing, the browser comes up and its pages never do. */
+async function launch({ path, environment }: Executable): Promise<Browser> {
+  const env = { PATH: process.env.PATH ?? '', ...environment };
+  const browser = await chromium.launch({
+    executablePath: path,
+    args: FLAGS,
+    env,
+    timeout: START_TIMEOUT_MS,
   });
+  try {
+    const page = await browser.newPage();
+    await page.goto('data:text/html,<p>ready</p>', { timeout: START_TIMEOUT_MS });
+    await page.close();
+    return browser;
+  } catch (error) {
+    await browser.close();
+    throw error;
+  }
 }
 
 /** Unpacks the package's browser once for each version; 200 MB below node_modules/.cache. */

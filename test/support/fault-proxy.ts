@@ -111,7 +111,9 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       swallow = value;
     },
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
       for (const socket of sockets) socket.destroy();
       await closed;
     },

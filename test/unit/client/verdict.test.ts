@@ -66,6 +66,16 @@ describe('judge', () => {
     expect(judge({ type: 'refused', status, errors: [] }).verdict).toBe(verdict);
   });
 
+  it.each([
+    ['expired', 'again'],
+    ['changed', 'fresh'],
+    ['revoked', 'final'],
+    [undefined, 'final'],
+  ] as const)('takes UNAUTHENTICATED because of %s as %s', (reason, verdict) => {
+    const errors = [{ message: 'no', extensions: { code: 'UNAUTHENTICATED', reason } }];
+    expect(judge({ type: 'errors', errors }).verdict).toBe(verdict);
+  });
+
   it('believes the code of a refusal more than its status', () => {
     const errors = [{ message: 'too old', extensions: { code: 'CURSOR_EXPIRED' } }];
     expect(judge({ type: 'refused', status: 400, errors }).verdict).toBe('expired');
