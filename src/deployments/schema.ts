@@ -1,9 +1,12 @@
+import type { ArgBuilder } from '@pothos/core';
+
 import { changeLimit, timelineArguments } from '../graph/change-types.js';
 import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
+import type { Types } from '../graph/graph-types.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
@@ -287,8 +290,20 @@ function errorType(builder: Graph['builder']) {
 }
 
 function addQueries(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, shared, reads } = graph;
+  const { builder, types, reads } = graph;
   const connection = addConnectionType(builder, 'Deployment', types.Deployment);
+  builder.objectField(types.Runtime, 'deployments', (t) =>
+    t.field({
+      type: connection,
+      description: 'The deployments on this runtime that the caller may see.',
+      complexity: pageComplexity,
+      args: listArguments(graph, enums)(t.arg),
+      resolve: ({ id }, args, context, info) => {
+        const where = whereOf(context, args.filter, args.includeDeleted ?? false);
+        return readConnection(graph, 'deployment', { AND: [where, { runtimeId: id }] }, args, info);
+      },
+    }),
+  );
   builder.queryFields((t) => ({
     deployment: t.field({
       type: types.Deployment,
@@ -307,14 +322,7 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
       type: connection,
       description: 'The deployments that the caller may see.',
       complexity: pageComplexity,
-      args: {
-        ...pageArguments(t.arg),
-        filter: t.arg({ type: enums.filter, description: 'Which ones. Null: all.' }),
-        orderBy: t.arg({ type: shared.order, description: 'In which order. Null: oldest first.' }),
-        includeDeleted: t.arg.boolean({
-          description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.',
-        }),
-      },
+      args: listArguments(graph, enums)(t.arg),
       resolve: (_root, args, context, info) =>
         readConnection(
           graph,
@@ -325,6 +333,17 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
         ),
     }),
   }));
+}
+
+function listArguments({ shared }: Graph, enums: DeploymentEnums) {
+  return (t: ArgBuilder<Types>) => ({
+    ...pageArguments(t),
+    filter: t({ type: enums.filter, description: 'Which ones. Null: all.' }),
+    orderBy: t({ type: shared.order, description: 'In which order. Null: oldest first.' }),
+    includeDeleted: t.boolean({
+      description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.',
+    }),
+  });
 }
 
 function whereOf(context: Context, filter: DeploymentFilter | null | undefined, includeDeleted: boolean) {

@@ -15,7 +15,14 @@ const unresolvable: GraphDeps = {
   reads: absent('reads'),
   feed: absent('feed'),
   clock: systemClock,
-  commands: { deployments: absent('deployments') },
+  server: { version: '', accessControl: false, runtimeTypes: [], agentProtocol: { minimum: 0, current: 0 } },
+  commands: {
+    deployments: absent('deployments'),
+    runtimes: absent('runtimes'),
+    releases: absent('releases'),
+    agents: absent('agents'),
+    tokens: absent('tokens'),
+  },
 };
 
 function absent<T extends object>(part: string): T {
