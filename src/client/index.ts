@@ -24,3 +24,15 @@ export type { WebSocketConstructor, WebSocketLike } from './socket.js';
 export type { ClientStatus } from './status-board.js';
 export type { StreamStatus } from './stream.js';
 export { DEFAULT_TIMING, type ClientClock, type Timing } from './timing.js';
+export type { CollectionChange, WatchedObject } from './collection.js';
+export { watchObjects, type ObjectWatch, type WatchedObjectOf, type WatchOptions } from './watch.js';
+export { paginate, type ConnectionPage, type PaginatedNodes } from './paginate.js';
+export { type DeploymentGoal } from './phase-meaning.js';
+export {
+  SlipwayWaitError,
+  waitForDeployment,
+  type DeploymentReference,
+  type WaitFailure,
+  type WaitOptions,
+} from './wait-for-deployment.js';
+export * from './generated/graphql.js';

@@ -88,7 +88,8 @@ export class Socket {
     socket.onmessage = ({ data }: { readonly data: unknown }) => this.#receive(data);
     // A close follows each error, with all that browsers tell.
     socket.onerror = () => undefined;
-    socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) => this.#over({ type: 'closed', code, reason });
+    socket.onclose = ({ code, reason }: { readonly code: number; readonly reason: string }) =>
+      this.#over({ type: 'closed', code, reason });
     this.#watch(options.timing.connectMs);
   }
 

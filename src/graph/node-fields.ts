@@ -28,8 +28,9 @@ export function addNodeFields({ builder }: Pick<Graph, 'builder'>): void {
       complexity: ({ ids }) => ({ field: 1, multiplier: ids.length }),
       args: { ids: t.arg.idList({ required: true, description: `Their ids, at most ${NODES_MAX}.` }) },
       resolve: (_root, { ids }, context) => {
-        if (ids.length > NODES_MAX)
+        if (ids.length > NODES_MAX) {
           throw operationError('BAD_USER_INPUT', `\`ids\` must be at most ${NODES_MAX}.`);
+        }
         return ids.map((id) => load(context, id));
       },
     }),
