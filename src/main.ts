@@ -8,7 +8,13 @@ import { collectDefaultMetrics } from 'prom-client';
 
 import { authenticator, type Authenticator } from './access/authenticator.js';
 import { originPolicy } from './access/origins.js';
-import { assertProtected, countAdminTokens, ensureBootstrapToken } from './access/protection.js';
+import {
+  assertProtected,
+  countAdminTokens,
+  createTokenBeside,
+  ensureBootstrapToken,
+} from './access/protection.js';
+import type { CreatedToken } from './access/tokens.js';
 import { createFeed, type Feed } from './changes/feed.js';
 import { banner } from './cli/serve/banner.js';
 import { createLogger } from './cli/serve/logger.js';
@@ -71,18 +77,32 @@ export async function startSlipway(
   };
   try {
     checkLifecycle();
-    const store = await openStore({
-      ...config.database,
-      dataDir: config.server.dataDir,
-      migrations: MIGRATIONS,
-      log,
-    });
+    const store = await openStoreOf(config, log);
     started.push(() => store.close());
     await checkStoredPhases(store.database.pool);
     return await serve(config, { log, clock, store, started, undo });
   } catch (error) {
     await undo();
     throw error;
+  }
+}
+
+function openStoreOf(config: Config, log: Log): Promise<Store> {
+  const { dataDir } = config.server;
+  return openStore({ ...config.database, dataDir, migrations: MIGRATIONS, log });
+}
+
+/** For the command beside the database: makes a token without a server, whether one runs meanwhile or not. */
+export async function makeTokenBeside(
+  config: Config,
+  { log, clock = systemClock }: SlipwayDeps,
+  input: Readonly<Record<string, unknown>>,
+): Promise<CreatedToken> {
+  const store = await openStoreOf(config, log);
+  try {
+    return await createTokenBeside(store.database, clock, input);
+  } finally {
+    await store.close();
   }
 }
 
