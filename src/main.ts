@@ -130,13 +130,15 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const auth = authenticator({ pool: database.pool, feed, clock, open: access === 'open' });
   await feed.start();
   started.push(async () => {
-    await auth.flushUses();
     auth.close();
     await feed.stop();
   });
   started.push(database.onCommit(() => feed.wake()));
 
-  const loops = startLoops(config, { database, clock, log });
+  const flushTokenUses = () => auth.flushUses();
+  // On its own: a database that is away must not keep the other parts from stopping.
+  started.push(flushTokenUses);
+  const loops = startLoops(config, { database, clock, log, flushTokenUses });
   started.push(async () => {
     await Promise.all(loops.map((each) => each.stop()));
   });
