@@ -1,4 +1,5 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
+import { benchFanOut } from './fanout/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchPatches } from './patches/bench.js';
 import { benchReads } from './reads/bench.js';
@@ -8,6 +9,7 @@ import { writeReport, type Report } from './support/report.js';
 
 const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) => Promise<Report>>> = {
   patches: benchPatches,
+  fanout: benchFanOut,
   reads: benchReads,
   heartbeats: benchHeartbeats,
 };

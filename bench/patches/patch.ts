@@ -12,7 +12,7 @@ export function ownDeployments(ids: readonly string[], client: number, clients: 
 }
 
 // Seeded as RUNNING at version 1, so the parity of the version tells the phase.
-export function nextPhase(version: number): 'RUNNING' | 'REFRESH_FAILED' {
+function nextPhase(version: number): 'RUNNING' | 'REFRESH_FAILED' {
   return version % 2 === 1 ? 'REFRESH_FAILED' : 'RUNNING';
 }
 

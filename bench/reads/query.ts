@@ -5,10 +5,10 @@ export type Read = (typeof READS)[number];
 export const PAGE = 50;
 
 const FIELDS = `{
-  id name namespace version createdAt
-  status { phase conditions { type status reason } }
+  id name version createdAt
+  status { phase conditions { type status } }
   runtime { id name type }
-  currentRelease { id label resources { name serviceType } }
+  currentRelease { id label resources { name } }
 }`;
 
 const DOCUMENTS: Readonly<Record<Read, string>> = {
@@ -22,14 +22,14 @@ export function bodyOf(read: Read, id: string): string {
 }
 
 const NODE = `json_build_object(
-  'id', d.id, 'name', d.name, 'namespace', d.namespace, 'version', d.version,
+  'id', d.id, 'name', d.name, 'version', d.version,
   'createdAt', to_char(d.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
   'status', json_build_object('phase', d.phase, 'conditions', (
-    SELECT coalesce(json_agg(json_build_object('type', c->'type', 'status', c->'status', 'reason', c->'reason')), '[]')
+    SELECT coalesce(json_agg(json_build_object('type', c->'type', 'status', c->'status')), '[]')
       FROM jsonb_array_elements(d.conditions) c)),
   'runtime', json_build_object('id', r.id, 'name', r.name, 'type', r.type),
   'currentRelease', CASE WHEN l.id IS NOT NULL THEN json_build_object('id', l.id, 'label', l.label, 'resources', (
-    SELECT coalesce(json_agg(json_build_object('name', s->'name', 'serviceType', s->'serviceType')), '[]')
+    SELECT coalesce(json_agg(json_build_object('name', s->'name')), '[]')
       FROM jsonb_array_elements(l.resources) s)) END)`;
 const RELATIONS =
   'JOIN runtime r ON r.id = d.runtime_id LEFT JOIN release l ON l.id = d.current_release_id';

@@ -64,7 +64,7 @@ function present(values: readonly (number | null)[]): number[] {
 }
 
 /** Null of nothing. */
-export function median(values: readonly number[]): number | null {
+function median(values: readonly number[]): number | null {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle];

@@ -53,6 +53,6 @@ async function startLoad<Start>(
 ): Promise<Worker<LoadWorker<Start>>> {
   const worker = startWorker<LoadWorker<Start>>(module);
   closing.add(() => worker.stop());
-  await worker.call('start', start as never); // the worker's module says the same type
+  await worker.call('start', start);
   return worker;
 }

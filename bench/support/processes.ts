@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 
 /** USER_HZ, which is 100 on every Linux that Node runs on. */
 const TICK_MS = 10;
-const KIB_PER_MIB = 1024;
 
 /** User and system time since its start. */
 export function cpuMsOf(pid: number): number | null {
@@ -17,10 +16,6 @@ export function cpuMsOf(pid: number): number | null {
 export function residentKib(pid: number): number | null {
   const found = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '');
   return found ? Number(found[1]) : null;
-}
-
-export function mib(kib: number): string {
-  return `${Math.round(kib / KIB_PER_MIB)} MB`;
 }
 
 function read(file: string): string | null {

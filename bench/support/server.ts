@@ -15,6 +15,14 @@ export async function startServer(
   database: TestDatabase,
 ): Promise<ServerProcess & { readonly graphql: string }> {
   const server = await startServerProcess({ databaseUrl: database.url, env: SETTINGS });
-  closing.add(() => server.stop());
-  return { ...server, graphql: `${server.url}/graphql` };
+  let stopping = false;
+  const stop = () => {
+    stopping = true;
+    return server.stop();
+  };
+  closing.add(stop);
+  void server.exited.then(({ code, signal }) => {
+    if (!stopping) process.stderr.write(`The server ended (${code ?? signal}): ${server.output.stderr}\n`);
+  });
+  return { ...server, stop, graphql: `${server.url}/graphql` };
 }
