@@ -42,7 +42,7 @@ export async function benchFanOut(options: Options, closing: Closing): Promise<R
   const groups: Group[] = [];
   const notes: string[] = [];
   for (const count of options.subscribers) {
-    const ours = await startOurs(postgres, count, options.inFlight, closing);
+    const ours = await startOurs(postgres, count, options, closing);
     const limit = await startLimit(ours.messageBytes, count, options.inFlight, closing);
     const summaries = await compare([limit, ours], options);
     groups.push({ title: `${count} subscribers`, unit: 'deliveries', summaries });
@@ -58,17 +58,17 @@ function noteOf(count: number, [limit, ours]: readonly Summary[], contenders: re
   return `${count} subscribers: CPU per delivery ${cpu} of the limit; memory per idle subscription ${memory}.`;
 }
 
-async function startOurs(postgres: Postgres, count: number, inFlight: number, closing: Closing) {
+async function startOurs(postgres: Postgres, count: number, options: Options, closing: Closing) {
   let deploymentId = '';
   const database = await postgres.createDatabase(async (client) => {
     const { deploymentIds } = await seedDeployments(client, 1);
     deploymentId = deploymentIds[0] ?? '';
   });
-  const server = await startServer(closing, database);
+  const server = await startServer(closing, database, options.profile);
   const url = server.graphql.replace('http:', 'ws:');
   const workers = startSubscribers(closing);
   const idleKib = await open(workers, url, count, DOCUMENTS, server.pid);
-  await workers.call('prepare', { url: server.graphql, pid: server.pid, inFlight, deploymentId });
+  await workers.call('prepare', { url: server.graphql, pid: server.pid, inFlight: options.inFlight, deploymentId });
   const stop = () => server.stop();
   return { ...fanOut('Slipway', workers, idleKib, stop), messageBytes: await workers.call('sample', undefined) };
 }

@@ -23,7 +23,7 @@ export async function benchPatches(options: Options, closing: Closing): Promise<
   for (const place of ['embedded', 'external'] as const) {
     const postgres = await open(place, options, closing);
     for (const count of clients) {
-      const contenders = await contendersOf(postgres, count, closing);
+      const contenders = await contendersOf({ postgres, clients: count, closing, profile: options.profile });
       const title = `${place}, ${count} ${count === 1 ? 'client' : 'clients'}`;
       groups.push({ title, unit: 'patches', summaries: await compare(contenders, options) });
       for (const contender of contenders) await contender.stop();
@@ -38,8 +38,7 @@ function open(place: 'embedded' | 'external', options: Options, closing: Closing
   return databaseUrl === undefined ? embeddedPostgres(closing, 'tcp') : externalPostgres(closing, databaseUrl);
 }
 
-function contendersOf(postgres: Postgres, clients: number, closing: Closing): Promise<Contender[]> {
-  const setting = { postgres, clients, closing };
+function contendersOf(setting: Omit<Setting, 'withLog'>): Promise<Contender[]> {
   return Promise.all([
     statement('bare statement', { ...setting, withLog: true }),
     statement('bare statement, no log', { ...setting, withLog: false }),
@@ -52,6 +51,7 @@ interface Setting {
   readonly postgres: Postgres;
   readonly clients: number;
   readonly closing: Closing;
+  readonly profile: boolean;
   readonly withLog: boolean;
 }
 
@@ -64,7 +64,7 @@ async function statement(name: string, setting: Setting): Promise<Contender> {
 async function mutation(name: string, setting: Setting): Promise<Contender> {
   const { database, deploymentIds } = await seeded(setting);
   const start: HttpStart = { deploymentIds, clients: setting.clients };
-  return serverContender(name, new URL('http-worker.ts', import.meta.url), database, start, setting.closing);
+  return serverContender(name, new URL('http-worker.ts', import.meta.url), database, start, setting);
 }
 
 async function seeded({ postgres, clients, withLog }: Setting) {

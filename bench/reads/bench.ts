@@ -29,6 +29,7 @@ interface ReadSetting {
   readonly database: TestDatabase;
   readonly read: Read;
   readonly closing: Closing;
+  readonly profile: boolean;
 }
 
 /** The limit first. */
@@ -48,7 +49,7 @@ export async function benchReads(options: Options, closing: Closing): Promise<Re
   for (const read of READS) {
     const bodies = read === 'list' ? [bodyOf(read, '')] : ids.map((id) => bodyOf(read, id));
     const targets: Target[] = [];
-    for (const [, start] of SERVERS) targets.push(await start({ database, read, closing }));
+    for (const [, start] of SERVERS) targets.push(await start({ database, read, closing, profile: options.profile }));
     notes.push(`${TITLES[read]}: ${await assertEqual(targets, bodies[0] ?? '')} bytes.`);
     for (const clients of options.clients ?? CLIENTS) {
       const contenders: Contender[] = [];
@@ -72,8 +73,8 @@ async function startLimit({ database, read, closing }: ReadSetting): Promise<Tar
   return { url: await worker.call('start', { databaseUrl: database.url, read }), pid: worker.pid };
 }
 
-async function startSlipway({ database, closing }: ReadSetting): Promise<Target> {
-  const { graphql, pid } = await startServer(closing, database);
+async function startSlipway({ database, closing, profile }: ReadSetting): Promise<Target> {
+  const { graphql, pid } = await startServer(closing, database, profile);
   return { url: graphql, pid };
 }
 

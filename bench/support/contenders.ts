@@ -32,9 +32,9 @@ export async function serverContender<Start>(
   module: URL,
   database: TestDatabase,
   start: Start,
-  closing: Closing,
+  { closing, profile }: { readonly closing: Closing; readonly profile: boolean },
 ): Promise<Contender> {
-  const { graphql, pid, stop } = await startServer(closing, database);
+  const { graphql, pid, stop } = await startServer(closing, database, profile);
   const worker = await startLoad<Start & Target>(module, { ...start, url: graphql, pid }, closing);
   return {
     name,

@@ -11,6 +11,8 @@ export interface Options {
   readonly inFlight: number;
   /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
   readonly databaseUrl: string | undefined;
+  /** CPU profiles of the servers, into `bench/results/profiles/`. */
+  readonly profile: boolean;
 }
 
 const LARGEST = 100_000;
@@ -28,6 +30,7 @@ export function parseOptions(args: readonly string[]): { readonly names: readonl
       agents: { type: 'string', default: '2000' },
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
+      profile: { type: 'boolean', default: false },
     },
   });
   return {
@@ -40,6 +43,7 @@ export function parseOptions(args: readonly string[]): { readonly names: readonl
       agents: amount('agents', values.agents),
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],
+      profile: values.profile,
     },
   };
 }

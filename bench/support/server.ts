@@ -10,11 +10,16 @@ const SETTINGS = {
   SLIPWAY_HEARTBEAT_TIMEOUT_SECONDS: '86400',
 };
 
+const PROFILED = { NODE_OPTIONS: `--import ${new URL('profiler.mjs', import.meta.url).href}` };
+
 export async function startServer(
   closing: Closing,
   database: TestDatabase,
+  profile: boolean,
 ): Promise<ServerProcess & { readonly graphql: string }> {
-  const server = await startServerProcess({ databaseUrl: database.url, env: SETTINGS });
+  const server = await startServerProcess({
+    databaseUrl: database.url, env: { ...SETTINGS, ...(profile ? PROFILED : {}) },
+  });
   let stopping = false;
   const stop = () => {
     stopping = true;
