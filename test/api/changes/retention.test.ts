@@ -3,8 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { rotateEpoch } from '../../../src/changes/epoch.js';
 import { createRetention, type RetentionDeps } from '../../../src/changes/retention.js';
-import { systemClock } from '../../../src/kernel/clock.js';
-import { silentLog } from '../../../src/kernel/log.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { endOf, everyDeployment, nameOf, startFeed, takeChanges, type TestFeed } from '../../support/feeds.js';
 import { bump, seedDeployments } from '../../support/log-writers.js';
@@ -27,7 +25,7 @@ describe('retention of the change log', () => {
     await database.drop();
   });
   const prune = (over: Partial<RetentionDeps> = {}) =>
-    createRetention({ database: replica.database, clock: systemClock, log: silentLog, ...over }).run();
+    createRetention({ database: replica.database, ...over }).run();
   /** As if what was written so far had been written so many hours ago. */
   const age = (hours: number) => client.query('update change set at = at - make_interval(hours => $1)', [hours]);
   const counts = async () => {
