@@ -10,7 +10,7 @@ export const RESOURCES_MAX = 100;
 export const RESOURCE_SPEC_MAX_BYTES = 65_536;
 /** All resources of one release together: a release is read whole by whoever carries it out. */
 const RESOURCES_MAX_BYTES = 1_048_576;
-const LABEL_MAX = 128;
+export const LABEL_MAX = 128;
 
 const sourceFact = textSchema(1024).nullish().transform((fact) => fact ?? null);
 
