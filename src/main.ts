@@ -146,7 +146,9 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const transport = await startTransport(config, { log, clock, store, feed, auth, access });
   let ending: Promise<void> | undefined;
   const end = (connections: () => Promise<void>) => {
-    ending ??= connections().then(undo);
+    // Asked again, since `close` makes a drain that runs a quick one.
+    const connectionsEnded = connections();
+    ending ??= connectionsEnded.then(undo);
     return ending;
   };
   return {
