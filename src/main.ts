@@ -14,7 +14,8 @@ import {
   createTokenBeside,
   ensureBootstrapToken,
 } from './access/protection.js';
-import type { CreatedToken } from './access/tokens.js';
+import { tokenCommands, type CreatedToken } from './access/tokens.js';
+import { AGENT_PROTOCOL, agentCommands } from './agents/index.js';
 import { createFeed, type Feed } from './changes/feed.js';
 import { banner } from './cli/serve/banner.js';
 import { createLogger } from './cli/serve/logger.js';
@@ -23,13 +24,16 @@ import { loadConfig, type Config } from './config/config.js';
 import { describeConfig } from './config/describe-config.js';
 import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
 import { startLoops } from './engine/server-loops.js';
-import { buildGraph } from './graph/assemble.js';
+import { buildGraph, type GraphDeps } from './graph/assemble.js';
 import { contextFactory } from './graph/context.js';
 import { systemClock, type Clock } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import { StartError } from './kernel/start-error.js';
+import { releaseCommands } from './releases/index.js';
+import { RUNTIME_TYPES, runtimeCommands } from './runtimes/index.js';
 import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
+import type { PublicReads } from './store/public-types.js';
 import { sessionsLike } from './store/session.js';
 import { createMetrics, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
@@ -143,7 +147,9 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const transport = await startTransport(config, { log, clock, store, feed, auth, access });
   let ending: Promise<void> | undefined;
   const end = (connections: () => Promise<void>) => {
-    ending ??= connections().then(undo);
+    // Asked again, since `close` makes a drain that runs a quick one.
+    const connectionsEnded = connections();
+    ending ??= connectionsEnded.then(undo);
     return ending;
   };
   return {
@@ -168,15 +174,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   const { log, clock, feed, auth } = parts;
   const { database } = parts.store;
   const reads = publicReads(database);
-  const schema = buildGraph({
-    database,
-    reads,
-    feed,
-    clock,
-    commands: {
-      deployments: deploymentCommands({ database, clock, feed }),
-    },
-  });
+  const schema = buildGraph(graphDeps(config, parts, reads));
 
   const metrics = createMetrics();
   collectDefaultMetrics({ register: metrics.registry });
@@ -207,6 +205,30 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   });
   port = transport.port;
   return transport;
+}
+
+function graphDeps(config: Config, { store, clock, feed, auth, access }: Serving, reads: PublicReads): GraphDeps {
+  const { database } = store;
+  const { heartbeatIntervalSeconds } = config.agents;
+  return {
+    database,
+    reads,
+    feed,
+    clock,
+    server: {
+      version: packageVersion(),
+      accessControl: access === 'tokens',
+      runtimeTypes: RUNTIME_TYPES,
+      agentProtocol: AGENT_PROTOCOL,
+    },
+    commands: {
+      deployments: deploymentCommands({ database, clock, feed }),
+      runtimes: runtimeCommands({ database, clock }),
+      releases: releaseCommands({ database, clock }),
+      agents: agentCommands({ database, clock, heartbeatIntervalSeconds }),
+      tokens: tokenCommands({ database, clock, written: (token) => auth.written(token) }),
+    },
+  };
 }
 
 /** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */
