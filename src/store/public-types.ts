@@ -223,7 +223,7 @@ export interface PageResult<Row> {
   /** Whether the range goes on beyond the rows, in the direction of reading. */
   readonly more: boolean;
   readonly total: number | null;
-  /** `pg_current_snapshot()`: what the rows and the total could see. */
+  /** `LOG_POSITION`: what the rows and the total could see. */
   readonly snapshot: string | null;
 }
 
