@@ -17,21 +17,21 @@ import { deploymentPhaseSchema } from './lifecycle.js';
 
 /** What the commands of deployments take. Strict and bounded: no field through which an internal fact could be set. */
 export const ENV_MAX = 256;
-export const ENV_VALUE_MAX = 32_768;
-export const RUNTIME_CONFIG_MAX_BYTES = 65_536;
+const ENV_VALUE_MAX = 32_768;
+const RUNTIME_CONFIG_MAX_BYTES = 65_536;
 export const FACT_MAX = 1024;
 
 const id = idSchema('DEPLOYMENT');
 const factSchema = textSchema(FACT_MAX).nullish().transform((fact) => fact ?? null);
 
-export const observedRuntimeSchema = z.strictObject({
+const observedRuntimeSchema = z.strictObject({
   id: factSchema,
   name: factSchema,
   resourceId: factSchema,
   endpoint: factSchema,
 });
 
-export const environmentInfoSchema = z.strictObject({
+const environmentInfoSchema = z.strictObject({
   provider: factSchema,
   account: factSchema,
   region: factSchema,
@@ -41,7 +41,7 @@ export const environmentInfoSchema = z.strictObject({
   arch: factSchema,
 });
 
-export const deploymentErrorSchema = z.strictObject({
+const deploymentErrorSchema = z.strictObject({
   code: reasonSchema,
   message: textSchema(MESSAGE_INPUT_MAX),
   retryable: z.boolean().nullish().transform((retryable) => retryable ?? true),

@@ -37,7 +37,7 @@ export const MESSAGE_INPUT_MAX = 65_536;
 
 export const generationSchema = z.int().min(0).max(2_147_483_647);
 
-export const reportedConditionSchema = z.strictObject({
+const reportedConditionSchema = z.strictObject({
   type: reasonSchema,
   status: z.enum(CONDITION_STATUSES),
   reason: reasonSchema,

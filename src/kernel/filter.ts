@@ -52,8 +52,6 @@ export type Predicate<F extends string> =
   | { readonly kind: 'startsWith'; readonly field: F; readonly prefix: string }
   | { readonly kind: 'label'; readonly requirement: LabelRequirement };
 
-export const everything: Predicate<never> = { kind: 'all', of: [] };
-
 export function matches<F extends string>(predicate: Predicate<F>, row: FilteredRow<F>): boolean {
   switch (predicate.kind) {
     case 'all':
@@ -75,7 +73,7 @@ export function matches<F extends string>(predicate: Predicate<F>, row: Filtered
   }
 }
 
-/** The schema of a filter with these fields, giving its predicate. Its output for null or nothing is `everything`. */
+/** The schema of a filter with these fields, giving its predicate. Null or nothing holds for everything. */
 export function filterSchema<F extends string>(spec: FilterSpec<F>): z.ZodType<Predicate<F>, Filter<F> | null | undefined> {
   const value = textSchema(VALUE_MAX);
   const fieldSchema = (field: FilterSpec<F>['fields'][F]) => {

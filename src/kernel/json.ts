@@ -19,7 +19,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }
 
-export const JSON_DEPTH_MAX = 32;
+const JSON_DEPTH_MAX = 32;
 
 /** A JSON object of at most `maxBytes` bytes and JSON_DEPTH_MAX levels that a jsonb column can hold as it is. */
 export function jsonObjectSchema(maxBytes: number) {

@@ -9,7 +9,7 @@ import { RESOURCE_LIFECYCLES, RESCHEDULES, resourceProblems } from './model.js';
 export const RESOURCES_MAX = 100;
 export const RESOURCE_SPEC_MAX_BYTES = 65_536;
 /** All resources of one release together: a release is read whole by whoever carries it out. */
-export const RESOURCES_MAX_BYTES = 1_048_576;
+const RESOURCES_MAX_BYTES = 1_048_576;
 export const LABEL_MAX = 128;
 
 const sourceFact = textSchema(1024).nullish().transform((fact) => fact ?? null);

@@ -13,7 +13,7 @@ import type { Database, Queryable } from './database.js';
  *
  * A refused operation has no effect and leaves no record: asked again, it is decided again.
  */
-export const IDEMPOTENCY_HOURS = 24;
+const IDEMPOTENCY_HOURS = 24;
 
 export interface IdempotentRequest {
   /** Actor id. */
