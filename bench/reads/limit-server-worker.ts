@@ -9,6 +9,7 @@ import { STATEMENTS, type Read } from './query.js';
 
 /** As many sessions as the server has for reads. */
 const SESSIONS = 10;
+const KEEP_ALIVE_MS = 600_000;
 
 async function answer(pool: pg.Pool, read: Read, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
@@ -36,6 +37,8 @@ const methods = {
         response.destroy();
       });
     });
+    // A contender waits while the others take their turns.
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // it listens on TCP
