@@ -14,21 +14,26 @@ import {
   createTokenBeside,
   ensureBootstrapToken,
 } from './access/protection.js';
-import type { CreatedToken } from './access/tokens.js';
+import { tokenCommands, type CreatedToken } from './access/tokens.js';
+import { AGENT_PROTOCOL, agentCommands } from './agents/index.js';
 import { createFeed, type Feed } from './changes/feed.js';
 import { banner } from './cli/serve/banner.js';
 import { createLogger } from './cli/serve/logger.js';
+import { untilSignalled } from './cli/serve/until-signalled.js';
 import { loadConfig, type Config } from './config/config.js';
 import { describeConfig } from './config/describe-config.js';
 import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
 import { startLoops } from './engine/server-loops.js';
-import { buildGraph } from './graph/assemble.js';
+import { buildGraph, type GraphDeps } from './graph/assemble.js';
 import { contextFactory } from './graph/context.js';
 import { systemClock, type Clock } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import { StartError } from './kernel/start-error.js';
+import { releaseCommands } from './releases/index.js';
+import { RUNTIME_TYPES, runtimeCommands } from './runtimes/index.js';
 import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
+import type { PublicReads } from './store/public-types.js';
 import { sessionsLike } from './store/session.js';
 import { createMetrics, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
@@ -142,7 +147,9 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const transport = await startTransport(config, { log, clock, store, feed, auth, access });
   let ending: Promise<void> | undefined;
   const end = (connections: () => Promise<void>) => {
-    ending ??= connections().then(undo);
+    // Asked again, since `close` makes a drain that runs a quick one.
+    const connectionsEnded = connections();
+    ending ??= connectionsEnded.then(undo);
     return ending;
   };
   return {
@@ -167,15 +174,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   const { log, clock, feed, auth } = parts;
   const { database } = parts.store;
   const reads = publicReads(database);
-  const schema = buildGraph({
-    database,
-    reads,
-    feed,
-    clock,
-    commands: {
-      deployments: deploymentCommands({ database, clock, feed }),
-    },
-  });
+  const schema = buildGraph(graphDeps(config, parts, reads));
 
   const metrics = createMetrics();
   collectDefaultMetrics({ register: metrics.registry });
@@ -208,52 +207,50 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   return transport;
 }
 
+function graphDeps(config: Config, { store, clock, feed, auth, access }: Serving, reads: PublicReads): GraphDeps {
+  const { database } = store;
+  const { heartbeatIntervalSeconds } = config.agents;
+  return {
+    database,
+    reads,
+    feed,
+    clock,
+    server: {
+      version: packageVersion(),
+      accessControl: access === 'tokens',
+      runtimeTypes: RUNTIME_TYPES,
+      agentProtocol: AGENT_PROTOCOL,
+    },
+    commands: {
+      deployments: deploymentCommands({ database, clock, feed }),
+      runtimes: runtimeCommands({ database, clock }),
+      releases: releaseCommands({ database, clock }),
+      agents: agentCommands({ database, clock, heartbeatIntervalSeconds }),
+      tokens: tokenCommands({ database, clock, written: (token) => auth.written(token) }),
+    },
+  };
+}
+
 /** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */
 export async function main(): Promise<void> {
-  let slipway: Slipway;
   try {
     const config = loadConfig();
     const log = createLogger(config.log);
     log.debug({ config: describeConfig(config) }, 'Starting');
-    slipway = await startSlipway(config, { log });
-    endOnSignals(slipway, log);
+    const { server, asked } = await untilSignalled(log, () => startSlipway(config, { log }));
+    if (asked) return;
+    process.stdout.write(
+      banner({
+        version: packageVersion(),
+        url: server.url,
+        database: `PostgreSQL ${server.store.serverVersion}${server.store.embedded ? ', embedded' : ''}`,
+        access: server.access === 'open' ? 'open' : 'token',
+      }),
+    );
   } catch (error) {
     process.stderr.write(error instanceof StartError ? `${error.publicMessage}\n` : `${asStack(error)}\n`);
     process.exitCode = 1;
-    return;
   }
-  process.stdout.write(
-    banner({
-      version: packageVersion(),
-      url: slipway.url,
-      database: `PostgreSQL ${slipway.store.serverVersion}${slipway.store.embedded ? ', embedded' : ''}`,
-      access: slipway.access === 'open' ? 'open' : 'token',
-    }),
-  );
-}
-
-/** The first signal drains; a second one cuts. Timers of the server never hold the process, so this one does. */
-function endOnSignals(slipway: Slipway, log: Log): void {
-  let signals = 0;
-  const end = (signal: NodeJS.Signals) => {
-    signals += 1;
-    if (signals > 2) process.exit(1);
-    log.info({ signal }, signals === 1 ? 'Draining; once more to stop at once' : 'Stopping at once');
-    const hold = setInterval(() => undefined, 60_000);
-    const ended = signals === 1 ? slipway.drain() : slipway.close();
-    ended.then(
-      () => {
-        clearInterval(hold);
-        process.exit(0);
-      },
-      (error: unknown) => {
-        log.error({ err: error }, 'The end was not orderly');
-        process.exit(1);
-      },
-    );
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
 }
 
 function asStack(error: unknown): string {

@@ -2,7 +2,7 @@
 import type { Clock } from '../kernel/clock.js';
 import { parseSnapshot, type Snapshot } from '../kernel/snapshot.js';
 import type { Database } from '../store/database.js';
-import { LOG_POSITION } from './log.js';
+import { LOG_POSITION } from '../store/log-position.js';
 import { StreamEnded, type StreamRequest } from './stream-types.js';
 import type { Projection } from './types.js';
 

@@ -106,6 +106,7 @@ export class Stream implements ChangeStream, Subscriber {
   }
 
   deliver(row: DecodedRow): void {
+    if (!this.#attached) return; // it left while others were told of the same change
     const verdict = judge(this.request, row.change);
     if (!verdict) return;
     if (!this.#mailbox.offer({ row, ...verdict, cursor: row.change.cursor })) return this.#overflowed();

@@ -2,12 +2,17 @@
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
 
 import type { Caller } from '../../src/access/caller.js';
+import { tokenCommands } from '../../src/access/tokens.js';
+import { AGENT_PROTOCOL, agentCommands } from '../../src/agents/index.js';
 import { createFeed, type Feed } from '../../src/changes/feed.js';
+import { deploymentCommands } from '../../src/deployments/index.js';
 import { buildGraph, type GraphDeps } from '../../src/graph/assemble.js';
 import { contextFactory, type Context } from '../../src/graph/context.js';
 import { maskError } from '../../src/graph/errors.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLog } from '../../src/kernel/log.js';
+import { releaseCommands } from '../../src/releases/index.js';
+import { runtimeCommands } from '../../src/runtimes/index.js';
 import type { Database } from '../../src/store/database.js';
 import { sessionsLike } from '../../src/store/session.js';
 import { publicReads } from '../../src/store/public-reads.js';
@@ -40,10 +45,16 @@ export interface TestStream {
 export interface Answer {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as wide as the documents of tests
   readonly data: any;
-  readonly errors: readonly { readonly message: string; readonly extensions: unknown; readonly path?: unknown }[];
+  readonly errors: readonly {
+    readonly message: string;
+    readonly extensions: unknown;
+    readonly path?: unknown;
+  }[];
 }
 
-export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphDeps> = () => ({})): Promise<TestGraph> {
+export async function startTestGraph(
+  extend: (deps: GraphDeps) => Partial<GraphDeps> = () => ({}),
+): Promise<TestGraph> {
   const testDatabase = await createDatabase();
   const database = openStore(testDatabase);
   const feed = createFeed({
@@ -54,7 +65,24 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
   });
   await feed.start();
   database.onCommit(() => feed.wake());
-  const deps: GraphDeps = { database, reads: publicReads(database), feed, clock: systemClock, commands: {} as never };
+  const parts = { database, clock: systemClock, feed };
+  const deps: GraphDeps = {
+    ...parts,
+    reads: publicReads(database),
+    server: {
+      version: '0.0.0-test',
+      accessControl: false,
+      runtimeTypes: ['external'],
+      agentProtocol: AGENT_PROTOCOL,
+    },
+    commands: {
+      deployments: deploymentCommands(parts),
+      runtimes: runtimeCommands(parts),
+      releases: releaseCommands(parts),
+      agents: agentCommands({ ...parts, heartbeatIntervalSeconds: 30 }),
+      tokens: tokenCommands(parts),
+    },
+  };
   const schema = buildGraph({ ...deps, ...extend(deps) });
   const contextFor = contextFactory(deps.reads);
   const contextOf = (caller: Caller = local) => contextFor(caller);
@@ -78,7 +106,8 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
     feed,
     deps,
     contextOf,
-    run: async (text, variables = {}, caller = local) => answerOf(await execute(argumentsOf(text, variables, caller)), caller),
+    run: async (text, variables = {}, caller = local) =>
+      answerOf(await execute(argumentsOf(text, variables, caller)), caller),
     async stream(text, variables = {}, caller = local) {
       const results = await subscribe(argumentsOf(text, variables, caller));
       if (!(Symbol.asyncIterator in results)) throw new Error(JSON.stringify(answerOf(results, caller)));
@@ -88,7 +117,10 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
             const { done, value } = await results.next();
             return done === true ? { data: undefined, errors: [] } : answerOf(value, caller);
           } catch (error) {
-            return { data: undefined, errors: [maskError(error, caller.requestId, 'execute').formatted].map(withExtensions) };
+            return {
+              data: undefined,
+              errors: [maskError(error, caller.requestId, 'execute').formatted].map(withExtensions),
+            };
           }
         },
         close: async () => void (await results.return?.()),
@@ -108,11 +140,15 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
 }
 
 function answerOf(result: ExecutionResult, caller: Caller): Answer {
-  const errors = (result.errors ?? []).map((error) => withExtensions(maskError(error, caller.requestId, 'execute').formatted));
+  const errors = (result.errors ?? []).map((error) =>
+    withExtensions(maskError(error, caller.requestId, 'execute').formatted),
+  );
   return { data: result.data === undefined ? undefined : JSON.parse(JSON.stringify(result.data)), errors };
 }
 
-function withExtensions<T extends { readonly extensions?: unknown }>(formatted: T): T & { readonly extensions: unknown } {
+function withExtensions<T extends { readonly extensions?: unknown }>(
+  formatted: T,
+): T & { readonly extensions: unknown } {
   return { ...formatted, extensions: formatted.extensions };
 }
 
