@@ -23,6 +23,7 @@ export function createLogger({
     {
       level,
       base: null,
+      formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: REDACTED, censor: '[redacted]' },
       serializers: { err: pino.stdSerializers.errWithCause },
@@ -31,15 +32,6 @@ export function createLogger({
   );
 }
 
-const LEVELS: Readonly<Record<number, string>> = {
-  10: 'TRACE',
-  20: 'DEBUG',
-  30: 'INFO',
-  40: 'WARN',
-  50: 'ERROR',
-  60: 'FATAL',
-};
-
 /** One line for a person: time of day, level, message, fields; an error's stack below it. */
 function asText(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>; // written by pino just now
@@ -47,5 +39,5 @@ function asText(line: string): string {
     ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const stack = err && typeof err === 'object' && 'stack' in err ? `\n${String(err.stack)}` : '';
-  return `${String(time).slice(11, 19)} ${LEVELS[Number(level)] ?? ''} ${String(msg)}${rest.join('')}${stack}\n`;
+  return `${String(time).slice(11, 19)} ${String(level).toUpperCase()} ${String(msg)}${rest.join('')}${stack}\n`;
 }
