@@ -139,15 +139,6 @@ export async function agentSweepStale(
   return result.rows.map((row) => row.name);
 }
 
-/** Registrations of one name follow each other, on all replicas, until the transaction ends. */
-export async function agentLockName(tx: Queryable, name: string): Promise<void> {
-  await tx.query({
-    name: 'agent_lock_name',
-    text: `SELECT pg_advisory_xact_lock(hashtextextended('slipway agent ' || $1, 0))`,
-    values: [name],
-  });
-}
-
 export async function agentIdByName(tx: Queryable, name: string): Promise<AgentId | undefined> {
   const result = await tx.query<{ id: string }>({
     name: 'agent_id_by_name',

@@ -111,8 +111,9 @@ describe('the first token', () => {
     await expect(failing).rejects.toMatchObject({
       publicMessage: expect.stringContaining('SLIPWAY_BOOTSTRAP_TOKEN'),
     });
-    if (secret !== '')
-      {await expect(failing).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });}
+    if (secret !== '') {
+      await expect(failing).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });
+    }
   });
 
   it('counts only ADMIN tokens that are good now', async () => {

@@ -163,6 +163,18 @@ describe('registerAgent', () => {
     }
   });
 
+  it('refuses, rather than fails, two agents that ask for the topic of each other', async () => {
+    await registered(one, 'swap-a');
+    await registered(one, 'swap-b');
+    for (let round = 0; round < 10; round += 1) {
+      const outcomes = await Promise.all([
+        agentsOf(one).registerAgent(local, registration('swap-a', { topic: 'swap-b' })),
+        agentsOf(two).registerAgent(local, registration('swap-b', { topic: 'swap-a' })),
+      ]);
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ failure: { kind: 'AgentConflict' } });
+    }
+  });
+
   it('succeeds while the same agent is being deregistered', async () => {
     for (let round = 0; round < 25; round += 1) {
       const { agent } = await registered(one, 'flapping');
