@@ -10,7 +10,6 @@ import { operationError } from './errors.js';
  * - `totalCount` and `asOf` cost 10 each; a mutation costs 10.
  */
 export const COST_MAX = 20_000;
-export const TOTAL_COUNT_COST = 10;
 export const MUTATION_COST = 10;
 
 export interface CostQuestion {
