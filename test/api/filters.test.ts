@@ -2,14 +2,16 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { authorise } from '../../src/access/authorise.js';
-import { deploymentFilterSchema, type DeploymentFilter } from '../../src/deployments/filter.js';
-import { deploymentWhere } from '../../src/deployments/reads.js';
+import {
+  deploymentFilterSchema,
+  deploymentWhere,
+  type DeploymentFilter,
+} from '../../src/deployments/index.js';
+import { deploymentSnapshot } from '../../src/deployments/reads.js';
 import { matches, type FieldFilter, type Filter, type LabelFilter } from '../../src/kernel/filter.js';
 import { newId } from '../../src/kernel/ids.js';
-import { releaseFilterSchema } from '../../src/releases/filter.js';
-import { releaseWhere } from '../../src/releases/reads.js';
-import { runtimeFilterSchema } from '../../src/runtimes/filter.js';
-import { runtimeWhere } from '../../src/runtimes/reads.js';
+import { releaseFilterSchema, releaseWhere } from '../../src/releases/index.js';
+import { runtimeFilterSchema, runtimeWhere } from '../../src/runtimes/index.js';
 import type { Database } from '../../src/store/database.js';
 import { local, someone } from '../support/callers.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -179,6 +181,8 @@ describe('filters mean the same in memory and in SQL', () => {
         const where = deploymentWhere(predicate, reading().deployment);
         const inSql = await store.prisma.deployment.findMany({ where, select: { id: true } });
         expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        const inSnapshot = await deploymentSnapshot(predicate, reading().deployment)(store.pool, 1_000);
+        expect(inSnapshot.map(({ id }) => id).sort()).toEqual(inMemory);
         if (inMemory.length > 0 && inMemory.length < rows.length) hits += 1;
       }),
       { numRuns: 300 },
