@@ -1,0 +1,30 @@
+export interface BannerFacts {
+  readonly version: string;
+  readonly url: string;
+  readonly database: string;
+  /** What a caller needs to be let in. */
+  readonly access: 'open' | 'token';
+}
+
+/** What a person sees when the server is ready: where it is, and the next three things to try. */
+export function banner({ version, url, database, access }: BannerFacts): string {
+  const endpoint = `${url}/graphql`;
+  const bearer = access === 'token' ? ` -H 'authorization: Bearer <token>'` : '';
+  return [
+    '',
+    `Slipway ${version} is ready.`,
+    '',
+    `  GraphQL   ${endpoint}`,
+    `  GraphiQL  ${endpoint} (open it in a browser)`,
+    `  Database  ${database}`,
+    `  Access    ${access === 'open' ? 'open: whoever is on this machine is ADMIN' : 'by token'}`,
+    '',
+    'Three things to try:',
+    '  1. npm run demo                 in a second terminal: deploys a real program and streams what happens',
+    `  2. open ${endpoint}    three example operations, live subscriptions included`,
+    `  3. curl -s ${endpoint} -H 'content-type: application/json'${bearer} -d '{"query":"{ deployments { nodes { name status { phase } } } }"}'`,
+    '',
+    'Ctrl-C stops it. The data stays.',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,51 @@
+import { pino, type Logger } from 'pino';
+
+export interface LoggerOptions {
+  readonly level: string;
+  readonly format: 'json' | 'pretty';
+  /** Where lines go; standard error by default, so that what a command prints stays readable and pipeable. */
+  readonly write?: (line: string) => void;
+}
+
+/** Fields that may hold a credential wherever they turn up. They should never be logged; this is the seat belt. */
+const REDACTED = ['authorization', 'token', 'password', 'secret'].flatMap((name) => [
+  name,
+  `*.${name}`,
+  `*.*.${name}`,
+]);
+
+export function createLogger({
+  level,
+  format,
+  write = (line) => process.stderr.write(line),
+}: LoggerOptions): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: REDACTED, censor: '[redacted]' },
+      serializers: { err: pino.stdSerializers.errWithCause },
+    },
+    { write: format === 'json' ? write : (line) => write(asText(line)) },
+  );
+}
+
+const LEVELS: Readonly<Record<number, string>> = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO',
+  40: 'WARN',
+  50: 'ERROR',
+  60: 'FATAL',
+};
+
+/** One line for a person: time of day, level, message, fields; an error's stack below it. */
+function asText(line: string): string {
+  const { level, time, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>; // written by pino just now
+  const rest = Object.entries(fields).map(
+    ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  const stack = err && typeof err === 'object' && 'stack' in err ? `\n${String(err.stack)}` : '';
+  return `${String(time).slice(11, 19)} ${LEVELS[Number(level)] ?? ''} ${String(msg)}${rest.join('')}${stack}\n`;
+}

@@ -1,0 +1,60 @@
+import { systemGrant } from '../access/authorise.js';
+import { stampOf } from '../access/stamp.js';
+import { agentSweep } from '../agents/index.js';
+import { createRetention } from '../changes/retention.js';
+import type { Config } from '../config/config.js';
+import { deploymentsPurgeUnchecked } from '../deployments/index.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import { runtimesPurgeUnchecked, runtimesSweepUnchecked } from '../runtimes/index.js';
+import type { Database } from '../store/database.js';
+import { idempotencyPurgeUnchecked } from '../store/idempotency.js';
+import { loop, type Loop } from './sweeps.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+/** How long the rows of deleted objects stay, for those who ask for them. */
+const DELETED_KEPT_MS = 7 * DAY_MS;
+const IDEMPOTENCY_KEPT_MS = DAY_MS;
+/** Rows of one statement: small enough never to hold up a writer. */
+const BATCH = 500;
+
+/** What the server does by itself. Every replica runs all of it: doing it twice at once does the same as once. */
+export function startLoops(
+  config: Pick<Config, 'agents' | 'retention'>,
+  { database, clock, log }: { readonly database: Database; readonly clock: Clock; readonly log: Log },
+): Loop[] {
+  const deps = { clock, log, random: Math.random };
+  const { heartbeatTimeoutSeconds, sweepSeconds } = config.agents;
+  const ago = (ms: number) => new Date(clock.now().getTime() - ms);
+  const stamp = stampOf(systemGrant('system:sweep', 'runtimes'), 'RuntimeRemoved');
+  const purge = async (take: () => Promise<number>) => {
+    while ((await take()) === BATCH);
+  };
+  const retention = createRetention({
+    ...{ database, clock, log },
+    payloadDays: config.retention.changePayloadHours / 24,
+    rowDays: config.retention.changeDays,
+  });
+  return [
+    loop('retention', 600, () => retention.run(), deps),
+    loop('agents', sweepSeconds, agentSweep({ database, log, heartbeatTimeoutSeconds }), deps),
+    // Only what a server that stopped between two steps left behind; otherwise a runtime goes with its last deployment.
+    loop(
+      'runtimes',
+      60,
+      () =>
+        purge(async () => (await runtimesSweepUnchecked(database.writer, clock.now(), BATCH, stamp)).length),
+      deps,
+    ),
+    loop(
+      'purge',
+      3_600,
+      async () => {
+        await purge(() => deploymentsPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH));
+        await purge(() => runtimesPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH));
+        await purge(() => idempotencyPurgeUnchecked(database.pool, ago(IDEMPOTENCY_KEPT_MS), BATCH));
+      },
+      deps,
+    ),
+  ];
+}

@@ -1,0 +1,239 @@
+/**
+ * The composition root: reads the configuration, builds every part, starts them in order, and stops them in the
+ * opposite one. Nothing else knows how the parts fit together.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { collectDefaultMetrics } from 'prom-client';
+
+import { authenticator, type Authenticator } from './access/authenticator.js';
+import { originPolicy } from './access/origins.js';
+import { assertProtected, countAdminTokens, ensureBootstrapToken } from './access/protection.js';
+import { createFeed, type Feed } from './changes/feed.js';
+import { banner } from './cli/serve/banner.js';
+import { createLogger } from './cli/serve/logger.js';
+import { loadConfig, type Config } from './config/config.js';
+import { describeConfig } from './config/describe-config.js';
+import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
+import { startLoops } from './engine/server-loops.js';
+import { buildGraph } from './graph/assemble.js';
+import { contextFactory } from './graph/context.js';
+import { systemClock, type Clock } from './kernel/clock.js';
+import type { Log } from './kernel/log.js';
+import { StartError } from './kernel/start-error.js';
+import { openStore, type Store } from './store/open.js';
+import { publicReads } from './store/public-reads.js';
+import { sessionsLike } from './store/session.js';
+import { createMetrics, startHttp, type Transport } from './transport/index.js';
+import { transportSettings } from './transport/settings.js';
+
+/** `dist/` and `src/` both lie one level below the package; only this file may count on that. */
+const packageRoot = new URL('..', import.meta.url);
+const MIGRATIONS = fileURLToPath(new URL('prisma/migrations', packageRoot));
+
+export function packageVersion(): string {
+  const file = readFileSync(new URL('package.json', packageRoot), 'utf8');
+  return (JSON.parse(file) as { version: string }).version; // our own package.json
+}
+
+/** A running server. */
+export interface Slipway {
+  /** For example `http://127.0.0.1:4000`; the API is at `/graphql` below it. */
+  readonly url: string;
+  readonly port: number;
+  readonly access: 'open' | 'tokens';
+  readonly store: Store;
+  readonly transport: Transport;
+  readonly feed: Feed;
+  /** The graceful way out, as on SIGTERM: connections are given notice and spread, then everything ends. */
+  drain(): Promise<void>;
+  /** The quick one: connections are cut. */
+  close(): Promise<void>;
+}
+
+export interface SlipwayDeps {
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** Starts a server in this process. Throws a StartError that an operator can act on; nothing is left running then. */
+export async function startSlipway(
+  config: Config,
+  { log, clock = systemClock }: SlipwayDeps,
+): Promise<Slipway> {
+  const started: (() => Promise<void> | void)[] = [];
+  const undo = async () => {
+    for (const stop of started.reverse()) {
+      await Promise.resolve(stop()).catch((error: unknown) =>
+        log.error({ err: error }, 'A part did not stop'),
+      );
+    }
+  };
+  try {
+    checkLifecycle();
+    const store = await openStore({
+      ...config.database,
+      dataDir: config.server.dataDir,
+      migrations: MIGRATIONS,
+      log,
+    });
+    started.push(() => store.close());
+    await checkStoredPhases(store.database.pool);
+    return await serve(config, { log, clock, store, started, undo });
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+interface Composition {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly store: Store;
+  /** What to stop, in the order of starting. */
+  readonly started: (() => Promise<void> | void)[];
+  undo(): Promise<void>;
+}
+
+async function serve(config: Config, { log, clock, store, started, undo }: Composition): Promise<Slipway> {
+  const { database } = store;
+  if (config.access.bootstrapToken !== undefined) {
+    await ensureBootstrapToken(database, config.access.bootstrapToken);
+  }
+  const access = assertProtected(config, await countAdminTokens(database));
+
+  const feed = createFeed({ database, openSession: sessionsLike(database.pool), clock, log });
+  const auth = authenticator({ pool: database.pool, feed, clock, open: access === 'open' });
+  await feed.start();
+  started.push(async () => {
+    await auth.flushUses();
+    auth.close();
+    await feed.stop();
+  });
+  started.push(database.onCommit(() => feed.wake()));
+
+  const loops = startLoops(config, { database, clock, log });
+  started.push(async () => {
+    await Promise.all(loops.map((each) => each.stop()));
+  });
+
+  const transport = await startTransport(config, { log, clock, store, feed, auth, access });
+  let ending: Promise<void> | undefined;
+  const end = (connections: () => Promise<void>) => {
+    ending ??= connections().then(undo);
+    return ending;
+  };
+  return {
+    url: transport.url,
+    port: transport.port,
+    access,
+    store,
+    transport,
+    feed,
+    drain: () => end(() => transport.drain()),
+    close: () => end(() => transport.close()),
+  };
+}
+
+interface Serving extends Pick<Composition, 'log' | 'clock' | 'store'> {
+  readonly feed: Feed;
+  readonly auth: Authenticator;
+  readonly access: 'open' | 'tokens';
+}
+
+async function startTransport(config: Config, parts: Serving): Promise<Transport> {
+  const { log, clock, feed, auth } = parts;
+  const { database } = parts.store;
+  const reads = publicReads(database);
+  const schema = buildGraph({
+    database,
+    reads,
+    feed,
+    clock,
+    commands: {
+      deployments: deploymentCommands({ database, clock, feed }),
+    },
+  });
+
+  const metrics = createMetrics();
+  collectDefaultMetrics({ register: metrics.registry });
+  // The port is known only after listening, and no request is answered before.
+  let port = config.server.port;
+  const origins = originPolicy(
+    {
+      loopback: config.server.loopback,
+      allowedOrigins: config.access.allowedOrigins,
+      allowedHosts: config.access.allowedHosts,
+    },
+    () => port,
+  );
+  const transport = await startHttp({
+    schema,
+    createContext: contextFactory(reads),
+    settings: transportSettings(config),
+    clock,
+    log,
+    authenticator: auth,
+    origins,
+    metrics,
+    readiness: [
+      { name: 'database', well: async () => (await database.readPool.query('SELECT 1')).rowCount === 1 },
+      { name: 'feed', well: () => feed.current },
+    ],
+    feedStats: () => feed.stats,
+  });
+  port = transport.port;
+  return transport;
+}
+
+/** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */
+export async function main(): Promise<void> {
+  let slipway: Slipway;
+  try {
+    const config = loadConfig();
+    const log = createLogger(config.log);
+    log.debug({ config: describeConfig(config) }, 'Starting');
+    slipway = await startSlipway(config, { log });
+    endOnSignals(slipway, log);
+  } catch (error) {
+    process.stderr.write(error instanceof StartError ? `${error.publicMessage}\n` : `${asStack(error)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  process.stdout.write(
+    banner({
+      version: packageVersion(),
+      url: slipway.url,
+      database: `PostgreSQL ${slipway.store.serverVersion}${slipway.store.embedded ? ', embedded' : ''}`,
+      access: slipway.access === 'open' ? 'open' : 'token',
+    }),
+  );
+}
+
+/** The first signal drains; a second one cuts. Timers of the server never hold the process, so this one does. */
+function endOnSignals(slipway: Slipway, log: Log): void {
+  let signals = 0;
+  const end = (signal: NodeJS.Signals) => {
+    signals += 1;
+    if (signals > 2) process.exit(1);
+    log.info({ signal }, signals === 1 ? 'Draining; once more to stop at once' : 'Stopping at once');
+    const hold = setInterval(() => undefined, 60_000);
+    const ended = signals === 1 ? slipway.drain() : slipway.close();
+    ended.then(
+      () => {
+        clearInterval(hold);
+        process.exit(0);
+      },
+      (error: unknown) => {
+        log.error({ err: error }, 'The end was not orderly');
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}
+
+function asStack(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
