@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { Clock } from '../kernel/clock.js';
 import { parseId } from '../kernel/ids.js';
+import { turnstile } from '../kernel/turnstile.js';
 import type { Queryable } from '../store/database.js';
 import type { TokenRow } from '../store/rows.js';
 import { localActor, type Actor } from './actor.js';
@@ -65,6 +66,8 @@ const KNOWN_MAX = 10_000;
 /** Only for clients that keep sending one wrong token; a flood of different ones costs a look-up each. */
 const UNKNOWN_MAX = 1_000;
 const TRUSTED_MS = 60_000;
+/** Look-ups at a time: a flood of wrong tokens must leave the pool to those who hold good ones. */
+const LOOKUPS_MAX = 4;
 
 export function authenticator(deps: AuthenticatorDeps): Authenticator {
   const { pool, feed, clock } = deps;
@@ -76,6 +79,7 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
   });
   const unknown = new LRUCache<string, { readonly readMs: number }>({ max: UNKNOWN_MAX });
   const lookups = new Map<string, Promise<TokenState | undefined>>();
+  const inTurn = turnstile(LOOKUPS_MAX);
 
   const unlisten = feed.listen(['TOKEN'], ({ objectId, op, after }) => {
     const id = parseId('TOKEN', objectId);
@@ -110,14 +114,15 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
   const sharedLookUp = (hash: string): Promise<TokenState | undefined> => {
     const running = lookups.get(hash);
     if (running) return running;
-    const started = lookUp(hash).finally(() => lookups.delete(hash));
+    const started = inTurn(async () => lookUp(hash)).finally(() => lookups.delete(hash));
     lookups.set(hash, started);
     return started;
   };
 
   return {
     async fromBearer(token, peer) {
-      if (token === null) return deps.open && isLoopbackAddress(peer.address) ? local : new AuthFailure('missing');
+      if (token === null)
+        {return deps.open && isLoopbackAddress(peer.address) ? local : new AuthFailure('missing');}
       if (!isSecret(token)) return new AuthFailure('unknown');
       const hash = hashOf(token);
       const miss = unknown.get(hash);

@@ -113,6 +113,8 @@ function group(values: Settings) {
       socketMaxAgeMinutes: values.SLIPWAY_SOCKET_MAX_AGE_MINUTES,
       webSocketMutations: values.SLIPWAY_WS_MUTATIONS,
       introspection: values.SLIPWAY_INTROSPECTION,
+      graphiql: values.SLIPWAY_GRAPHIQL,
+      getQueries: values.SLIPWAY_GET_QUERIES,
       maxDepth: values.SLIPWAY_MAX_DEPTH,
       maxAliases: values.SLIPWAY_MAX_ALIASES,
       maxTokens: values.SLIPWAY_MAX_TOKENS,

@@ -170,6 +170,14 @@ export const settings = z.object({
     default: true,
     description: 'Whether clients may read the schema from the server.',
   }),
+  SLIPWAY_GRAPHIQL: flag({
+    default: true,
+    description: 'Whether browsers get GraphiQL at the endpoint (needs introspection).',
+  }),
+  SLIPWAY_GET_QUERIES: flag({
+    default: true,
+    description: 'Whether queries may come by GET, as the GraphQL-over-HTTP specification allows.',
+  }),
   SLIPWAY_MAX_DEPTH: whole({
     default: 12,
     min: 3,
@@ -190,10 +198,10 @@ export const settings = z.object({
     description: 'Directives in one operation.',
   }),
   SLIPWAY_MAX_COMPLEXITY: whole({
-    default: 5_000,
+    default: 20_000,
     min: 100,
     max: 10_000_000,
-    description: 'Cost of one operation: fields, times the asked page sizes.',
+    description: 'Cost of one operation: objects, times the asked page sizes.',
   }),
   SLIPWAY_REQUEST_TIMEOUT_SECONDS: amount({
     default: 30,

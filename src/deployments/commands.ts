@@ -119,21 +119,21 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
   return {
     patchDeploymentStatus: (caller, input) => patchDeploymentStatus(parts, caller, input),
     applyDeployment: (caller, input) => applyDeployment(parts, caller, input),
-    undeployDeployment(caller, input) {
+    async undeployDeployment(caller, input) {
       const parsed = validated(undeployDeploymentSchema, input);
-      if (!parsed.done) return Promise.resolve(parsed);
+      if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
       return intend(parts, caller, grant, 'undeployDeployment', parsed.value, undeploy);
     },
-    retryDeployment(caller, input) {
+    async retryDeployment(caller, input) {
       const parsed = validated(retryDeploymentSchema, input);
-      if (!parsed.done) return Promise.resolve(parsed);
+      if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
       return intend(parts, caller, grant, 'retryDeployment', parsed.value, retry);
     },
-    deleteDeployment(caller, input) {
+    async deleteDeployment(caller, input) {
       const parsed = validated(deleteDeploymentSchema, input);
-      if (!parsed.done) return Promise.resolve(parsed);
+      if (!parsed.done) return parsed;
       const grant = deleteGrant(caller, parsed.value.mode);
       return intend(parts, caller, grant, 'deleteDeployment', parsed.value, deletion(parsed.value.mode));
     },

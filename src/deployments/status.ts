@@ -131,8 +131,8 @@ function errorAfter(current: DeploymentState, report: StatusReport, phase: Deplo
   const { settled, failed } = rulesOf(phase);
   if (settled && !failed) return null;
   if (report.error) return { ...report.error, message: cutToBytes(report.error.message, MESSAGE_MAX_BYTES) };
-  const kept = phase === current.phase && report.error === undefined ? current.error : null;
-  if (kept !== null || !failed) return kept;
+  if (phase === current.phase && report.error === undefined) return current.error;
+  if (!failed) return null;
   return {
     code: report.reason ?? 'Unexplained',
     message: cutToBytes(report.message ?? 'The reporter gave no reason.', MESSAGE_MAX_BYTES),

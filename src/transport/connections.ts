@@ -1,6 +1,6 @@
 import type { Actor } from '../access/actor.js';
+import type { ActorState } from '../access/authenticator.js';
 import type { Clock } from '../kernel/clock.js';
-import type { ActorState } from './hub.js';
 import { Tally, type TransportLimits } from './limits.js';
 import type { Verdict } from './liveness.js';
 import type { TransportMetrics } from './metrics.js';

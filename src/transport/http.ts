@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 
 import { AuthFailure } from '../access/errors.js';
+import type { OriginPolicy } from '../access/origins.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import { StartError } from '../kernel/start-error.js';
 import type { GraphQLDoor } from './graphql-door.js';
-import type { Authenticator, OriginPolicy } from './ports.js';
+import type { Authenticator } from './ports.js';
 import type { Probes } from './probes.js';
 import { refusals } from './refusal.js';
 import { bearerOf, GRAPHQL_PATH, peerOf, requestIdOf, targetOf } from './request.js';
@@ -32,10 +33,6 @@ export interface HttpDeps {
 const HEADERS_MS = 10_000;
 const REQUEST_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
-
-const CORS_METHODS = 'GET, HEAD, POST, OPTIONS';
-const CORS_HEADERS = 'authorization, content-type, accept, x-request-id, traceparent, last-event-id';
-const CORS_MAX_AGE_SECONDS = '600';
 
 export function createHttpServer(deps: HttpDeps): Server {
   const server = createServer({
@@ -81,6 +78,13 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'this host name is not known here. Set SLIPWAY_HOST.',
 };
 
+const METHODS = 'GET, HEAD, POST, OPTIONS';
+/** Of use to a page only together with `access-control-allow-origin`. */
+const PREFLIGHT = {
+  'access-control-allow-methods': METHODS,
+  'access-control-allow-headers': 'authorization, content-type, accept, x-request-id, traceparent, last-event-id',
+  'access-control-max-age': '600',
+};
 const KNOWN_PATHS: ReadonlySet<string> = new Set([GRAPHQL_PATH, '/livez', '/readyz', '/metrics', '/']);
 
 async function route(deps: HttpDeps, request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
@@ -90,21 +94,18 @@ async function route(deps: HttpDeps, request: IncomingMessage, response: ServerR
   if (isRead && target?.path === '/livez') return deps.probes.live(response);
   if (isRead && target?.path === '/readyz') return deps.probes.ready(response);
 
-  const refusal = deps.origins.refusal(request.headers);
-  if (refusal !== undefined) return json(response, 403, refusals.forbidden(refusal));
+  const foreign = deps.origins.refusal(request.headers);
+  if (foreign !== undefined) return json(response, 403, refusals.forbidden(foreign));
   const { origin } = request.headers;
+  // Of every answer, so that no cache mixes up what it gave to whom.
   response.setHeader('vary', 'origin');
   if (origin !== undefined && deps.origins.crossOrigin(origin)) {
+    // Never `*`, and no credentials: a token is sent by the page itself, never by the browser for it.
     response.setHeader('access-control-allow-origin', origin);
-    response.setHeader('access-control-expose-headers', 'x-request-id');
-    if (request.method === 'OPTIONS') {
-      response.setHeader('access-control-allow-methods', CORS_METHODS);
-      response.setHeader('access-control-allow-headers', CORS_HEADERS);
-      response.setHeader('access-control-max-age', CORS_MAX_AGE_SECONDS);
-    }
+    response.setHeader('access-control-expose-headers', 'x-request-id, retry-after');
   }
   if (request.method === 'OPTIONS' && target) {
-    response.writeHead(204, { allow: CORS_METHODS }).end();
+    response.writeHead(204, { allow: METHODS, ...PREFLIGHT }).end();
     return;
   }
   if (target?.path === GRAPHQL_PATH) return deps.graphql.serve(request, response, target, requestId);

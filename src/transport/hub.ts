@@ -1,6 +1,7 @@
 import type { GraphQLFormattedError } from 'graphql';
 
 import type { Actor } from '../access/actor.js';
+import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
 import type { EventSource, SourceEvent } from '../graph/stream-field.js';
 import type { Clock } from '../kernel/clock.js';
@@ -15,8 +16,6 @@ import { createSharedExecution, type SharedExecution, type SubscriberGroup } fro
  * Guarantees order per subscription; that nobody waits for another's connection; that closing frees everything at
  * once, also while an event is awaited or executed; and that nothing is sent on credentials that no longer hold.
  */
-export type ActorState = 'valid' | 'expired' | 'revoked' | 'changed';
-
 /** One socket or event stream, as its subscriptions see it. */
 export interface Connection {
   readonly outlet: Outlet;

@@ -1,24 +1,25 @@
 import type { GraphQLSchema } from 'graphql';
 
 import type { Caller } from '../access/caller.js';
+import type { OriginPolicy } from '../access/origins.js';
 import type { Context } from '../graph/context.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import { createConnections } from './connections.js';
-import { DEFAULT_DRAIN, drainConnections, type DrainSettings } from './drain.js';
+import { drainConnections } from './drain.js';
 import { createGraphiQL } from './graphiql.js';
 import { createGraphQLDoor } from './graphql-door.js';
 import { createHttpServer, listen } from './http.js';
 import { createHub } from './hub.js';
 import { createInFlight } from './in-flight.js';
-import { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 import { gauge, type TransportMetrics } from './metrics.js';
 import { createFlushQueue } from './outlet.js';
 import { createPipeline } from './pipeline.js';
-import type { Authenticator, OriginPolicy } from './ports.js';
+import type { Authenticator } from './ports.js';
 import { createProbes, type ReadinessCheck } from './probes.js';
 import { GRAPHQL_PATH } from './request.js';
 import { createEventStreams } from './sse.js';
+import type { TransportSettings } from './settings.js';
 import { createSocketDoor } from './websocket.js';
 
 /**
@@ -28,33 +29,10 @@ import { createSocketDoor } from './websocket.js';
 export { DEFAULT_DRAIN, type DrainSettings } from './drain.js';
 export { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 export { createMetrics, type TransportMetrics } from './metrics.js';
-export type { Authenticator, OriginPolicy, Peer } from './ports.js';
+export type { Authenticator } from './ports.js';
+export { transportSettings, type TransportSettings } from './settings.js';
 export type { ReadinessCheck } from './probes.js';
 export { GRAPHQL_PATH } from './request.js';
-
-export interface TransportSettings {
-  readonly host: string;
-  /** 0: any free one. */
-  readonly port: number;
-  readonly limits: TransportLimits;
-  readonly drain: DrainSettings;
-  /** Off: `__schema` and `__type` are refused, and errors suggest no names. */
-  readonly introspection: boolean;
-  readonly graphiql: boolean;
-  /** Queries by GET, as the GraphQL-over-HTTP specification allows. */
-  readonly getQueries: boolean;
-  /** Queries and mutations over WebSocket, not only subscriptions. */
-  readonly socketMutations: boolean;
-}
-
-export const DEFAULT_TRANSPORT: Omit<TransportSettings, 'host' | 'port'> = {
-  limits: DEFAULT_LIMITS,
-  drain: DEFAULT_DRAIN,
-  introspection: true,
-  graphiql: true,
-  getQueries: true,
-  socketMutations: false,
-};
 
 export interface TransportDeps {
   readonly schema: GraphQLSchema;

@@ -55,9 +55,9 @@ export interface TransportLimits {
 export const DEFAULT_LIMITS: TransportLimits = {
   payloadBytes: 64 * KIB,
   documentTokens: 2_000,
-  documentDepth: 15,
-  documentAliases: 50,
-  documentDirectives: 50,
+  documentDepth: 12,
+  documentAliases: 30,
+  documentDirectives: 20,
   fieldRepeats: 10,
   operationCost: COST_MAX,
   executionMs: 30_000,

@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import type { GraphQLError } from 'graphql';
 
 import type { OperationRequest } from './pipeline.js';
-import type { Peer } from './ports.js';
 import { refusals } from './refusal.js';
 
 /**
@@ -35,7 +34,8 @@ export function bearerOf(authorization: unknown): string | null {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }
 
-export function peerOf(request: IncomingMessage): Peer {
+/** The remote address; empty once the socket is gone. */
+export function peerOf(request: IncomingMessage): { readonly address: string } {
   return { address: request.socket.remoteAddress ?? '' };
 }
 

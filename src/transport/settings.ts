@@ -1,24 +1,33 @@
 import type { Config } from '../config/config.js';
-import type { TransportSettings } from './index.js';
-import { DEFAULT_LIMITS } from './limits.js';
+import { DEFAULT_DRAIN, type DrainSettings } from './drain.js';
+import { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 
-/** After the last close of a drain, for what still runs. */
-const FINISH_MS = 5_000;
+export interface TransportSettings {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly limits: TransportLimits;
+  readonly drain: DrainSettings;
+  /** Off: `__schema` and `__type` are refused, and errors suggest no names. */
+  readonly introspection: boolean;
+  readonly graphiql: boolean;
+  /** Queries by GET, as the GraphQL-over-HTTP specification allows. */
+  readonly getQueries: boolean;
+  /** Queries and mutations over WebSocket, not only subscriptions. */
+  readonly socketMutations: boolean;
+}
 
-/** The transports' part of the configuration, in their units. */
+/** What of the configuration concerns the transports; bounds without a setting have their default. */
 export function transportSettings({ server, limits, drain }: Config): TransportSettings {
   return {
     host: server.host,
     port: server.port,
     introspection: limits.introspection,
-    graphiql: true,
-    getQueries: true,
+    // It shows nothing without introspection.
+    graphiql: limits.graphiql && limits.introspection,
+    getQueries: limits.getQueries,
     socketMutations: limits.webSocketMutations,
-    drain: {
-      noticeMs: drain.noticeSeconds * 1_000,
-      spreadMs: drain.spreadSeconds * 1_000,
-      finishMs: FINISH_MS,
-    },
+    drain: { ...DEFAULT_DRAIN, noticeMs: drain.noticeSeconds * 1_000, spreadMs: drain.spreadSeconds * 1_000 },
     limits: {
       ...DEFAULT_LIMITS,
       payloadBytes: limits.maxBodyBytes,

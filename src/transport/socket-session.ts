@@ -2,10 +2,11 @@ import type { GraphQLFormattedError } from 'graphql';
 import type { WebSocket } from 'ws';
 
 import type { Actor } from '../access/actor.js';
+import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
 import { CLOSE, closeOf, type CloseCode, type Connections, type SweptConnection } from './connections.js';
 import { nextFrame, nextHead, textMessage } from './frames.js';
-import type { ActorState, Connection, Hub, Subscription } from './hub.js';
+import type { Connection, Hub, Subscription } from './hub.js';
 import { TokenBucket, type TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
 import type { Outlet } from './outlet.js';

@@ -3,10 +3,11 @@ import type { ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 
 import type { Actor } from '../access/actor.js';
+import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
 import { closeOf, CLOSE, type CloseCode, type Connections, type SweptConnection } from './connections.js';
 import { sseEvent } from './frames.js';
-import type { ActorState, Connection, Hub, Subscription } from './hub.js';
+import type { Connection, Hub, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
 import { createOutlet, type FlushQueue, type Outlet } from './outlet.js';

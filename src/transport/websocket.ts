@@ -256,11 +256,19 @@ async function runSingle(deps: SocketDoorDeps, operation: SocketOperation, count
   }
 }
 
+/** Opens the stream, unless it is over before it began. */
+function endOf({ pipeline }: SocketDoorDeps, operation: SocketOperation): Promise<StreamEnd> {
+  const { prepared, caller, session } = operation;
+  if (operation.cancelled || !prepared) return Promise.resolve({ type: 'closed' });
+  const subscription = session.subscribe(operation, prepared);
+  if (subscription) return subscription.ended;
+  // Others that came in the same packet have taken the last places since `onSubscribe` looked.
+  return Promise.resolve({ type: 'failed', errors: pipeline.mask([refusals.overloaded()], caller, 'execute') });
+}
+
 /** Carries the life of a stream for graphql-ws: it yields nothing, ends with it, and ends it when asked to. */
 function streamOf(deps: SocketDoorDeps, operation: SocketOperation, count: Count): AsyncGenerator<never> {
-  const subscription =
-    operation.cancelled || !operation.prepared ? undefined : operation.session.subscribe(operation, operation.prepared);
-  const ended: Promise<StreamEnd> = subscription?.ended ?? Promise.resolve({ type: 'closed' });
+  const ended = endOf(deps, operation);
   const finished: IteratorReturnResult<undefined> = { done: true, value: undefined };
   void ended.then((end) => count('subscription', end.type === 'failed' ? codeOf(end.errors[0]) : 'ok'));
   const life = {

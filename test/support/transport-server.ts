@@ -3,20 +3,19 @@ import { buildSchema, type GraphQLSchema } from 'graphql';
 
 import { localActor, type Actor } from '../../src/access/actor.js';
 import { AuthFailure } from '../../src/access/errors.js';
+import type { ActorState } from '../../src/access/authenticator.js';
 import type { Caller } from '../../src/access/caller.js';
+import { originPolicy } from '../../src/access/origins.js';
 import type { Context } from '../../src/graph/context.js';
 import { operationError } from '../../src/graph/errors.js';
 import type { EventSource, SourceEvent, StreamDefinition } from '../../src/graph/stream-field.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Log } from '../../src/kernel/log.js';
-import type { ActorState } from '../../src/transport/hub.js';
 import {
   createMetrics,
   DEFAULT_LIMITS,
-  DEFAULT_TRANSPORT,
   startHttp,
   type Authenticator,
-  type OriginPolicy,
   type Transport,
   type TransportDeps,
   type TransportLimits,
@@ -144,6 +143,7 @@ class TestStream implements EventSource {
 
 export interface TestTransport {
   readonly transport: Transport;
+  readonly schema: GraphQLSchema;
   readonly url: string;
   readonly wsUrl: string;
   readonly logged: LogLine[];
@@ -173,7 +173,7 @@ export interface TestTransportOptions {
   readonly settings?: Partial<TransportSettings>;
   /** Tokens and who they are; without any, everybody is the local actor. */
   readonly tokens?: ReadonlyMap<string, Actor | AuthFailure>;
-  readonly origins?: OriginPolicy;
+  readonly allowedOrigins?: readonly string[];
   readonly readiness?: TransportDeps['readiness'];
 }
 
@@ -188,7 +188,13 @@ export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYE
   };
 }
 
-const OPEN_ORIGINS: OriginPolicy = { refusal: () => undefined, crossOrigin: () => false };
+
+const contextOf = (caller: Caller) => ({ caller }) as Context; // this graph has no loaders
+
+/** For servers of others on the same graph. */
+export function localContext(): Context {
+  return contextOf({ actor: localActor(), requestId: 'none', traceId: null });
+}
 
 export async function startTestTransport(options: TestTransportOptions = {}): Promise<TestTransport> {
   const logged: LogLine[] = [];
@@ -196,13 +202,18 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
   const states = new Map<string, ActorState>();
   const executions = { count: 0 };
   const mutations = { calls: 0, hold: false, release: () => undefined as void };
+  const started = { port: 0 };
+  const schema = testSchema(topics, mutations, executions);
   const transport = await startHttp({
-    schema: testSchema(topics, mutations, executions),
-    createContext: (caller) => ({ caller }) as Context, // this graph has no loaders
+    schema,
+    createContext: contextOf,
     settings: {
-      ...DEFAULT_TRANSPORT,
       host: '127.0.0.1',
       port: 0,
+      introspection: true,
+      graphiql: true,
+      getQueries: true,
+      socketMutations: false,
       ...options.settings,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       drain: { noticeMs: 20, spreadMs: 100, finishMs: 1_000, ...options.settings?.drain },
@@ -210,13 +221,15 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
     clock: systemClock,
     log: logInto(logged),
     authenticator: testAuthenticator(options.tokens, states),
-    origins: options.origins ?? OPEN_ORIGINS,
+    origins: originPolicy({ loopback: true, allowedHosts: [], allowedOrigins: options.allowedOrigins ?? [] }, () => started.port),
     metrics: createMetrics(),
     readiness: options.readiness ?? [],
   });
+  started.port = transport.port;
   const url = `${transport.url}/graphql`;
   return {
     transport,
+    schema,
     url,
     wsUrl: url.replace('http:', 'ws:'),
     logged,
@@ -259,7 +272,7 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
   const fields = (type: string) => {
     const object = schema.getType(type);
     if (!object || !('getFields' in object)) throw new Error(`no type ${type}`);
-    return object.getFields() as Record<string, { resolve?: unknown; extensions: Record<string, unknown> }>; // made from the text above
+    return object.getFields() as Record<string, { resolve?: unknown; subscribe?: unknown; extensions: Record<string, unknown> }>; // made from the text above
   };
   const node = (id: string): object => ({
     id,
@@ -315,6 +328,8 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
       },
     };
     field.extensions = { stream };
+    field.subscribe = (_: unknown, args: Record<string, unknown>, context: Context, { fieldName }: { fieldName: string }) =>
+      iterated(stream.open(args, context), fieldName);
     field.resolve = (root: Record<string, unknown>, _: unknown, __: unknown, { fieldName }: { fieldName: string }) => {
       executions.count += 1;
       return root[fieldName];
@@ -323,4 +338,21 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
   const who = fields('Event')['who'];
   if (who) who.extensions = { personal: true };
   return schema;
+}
+
+/** For graphql-js' own `subscribe`, as stock servers call it. */
+function iterated(source: EventSource, fieldName: string): AsyncIterableIterator<unknown> {
+  return {
+    async next() {
+      const event = await source.next();
+      return event ? { done: false, value: { [fieldName]: event.value } } : { done: true, value: undefined };
+    },
+    return() {
+      source.close();
+      return Promise.resolve({ done: true, value: undefined });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }

@@ -11,13 +11,7 @@ import { actor, SECRET, startTestTransport, type GraphQLBody, type TestTransport
 describe('GraphQL over HTTP', () => {
   let server: TestTransport;
   beforeAll(async () => {
-    server = await startTestTransport({
-      origins: {
-        refusal: ({ host, origin }) =>
-          host?.startsWith('127.0.0.1') !== true ? 'wrong host' : origin === 'https://evil.example' ? 'wrong origin' : undefined,
-        crossOrigin: (origin) => origin === 'https://app.example',
-      },
-    });
+    server = await startTestTransport({ allowedOrigins: ['https://app.example'] });
   });
   afterAll(() => server.close());
 
