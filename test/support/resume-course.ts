@@ -70,15 +70,17 @@ const SETTINGS = {
 const SETTLE_MS = 30_000;
 
 export async function runResumeCourse(options: CourseOptions): Promise<CourseResult> {
+  // First, since servers must be told by which name they are reached.
+  const proxy = await startFaultProxy({ host: '127.0.0.1', port: 0 });
   const servers: ServerProcess[] = [];
   const start = (port = 0): Promise<ServerProcess> =>
     startServerProcess({
       databaseUrl: options.database.url,
-      env: { ...SETTINGS, SLIPWAY_PORT: String(port) },
+      env: { ...SETTINGS, SLIPWAY_PORT: String(port), SLIPWAY_ALLOWED_HOSTS: `127.0.0.1:${proxy.port}` },
     });
   for (let index = 0; index < options.servers; index += 1) servers.push(await start());
   const rows = await seed(options.database);
-  const proxy = await startFaultProxy({ host: '127.0.0.1', port: portOf(servers, 0) });
+  proxy.retarget({ host: '127.0.0.1', port: portOf(servers, 0) });
   const url = `http://127.0.0.1:${proxy.port}/graphql`;
   const runners = Array.from({ length: options.clients }, (_, index) => enter(url, index, options.phases));
   const cuts: Record<Fault, number> = { FIN: 0, RST: 0, BLACK_HOLE: 0 };
