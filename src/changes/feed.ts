@@ -135,6 +135,8 @@ class LogFeed implements Feed, StepSink {
       listenReconnects: this.#wakes.reconnects,
       snapshotReads: snapshots.reads,
       streams: this.#streams.size,
+      attached: this.#live.subscribers.size,
+      waiting: this.#waiting.size,
       pendingItems,
       listeners,
       ringChanges: ring.changes,

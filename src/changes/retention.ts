@@ -41,13 +41,13 @@ export interface Retention {
 export function createRetention(deps: RetentionDeps): Retention {
   const payloadHours = Math.max(PAYLOAD_MIN_HOURS, (deps.payloadDays ?? PAYLOAD_DAYS) * 24);
   const rowHours = Math.max(payloadHours, (deps.rowDays ?? ROW_DAYS) * 24);
-  let stopped = false;
+  const stopping = new AbortController();
   let cancel: (() => void) | undefined;
   let running: Promise<unknown> = Promise.resolve();
 
   const batches = async (prune: (database: RetentionDeps['database']) => Promise<number>): Promise<number> => {
     let removed = 0;
-    for (let batch = 0; batch < BATCHES_MAX && !stopped; batch += 1) {
+    for (let batch = 0; batch < BATCHES_MAX && !stopping.signal.aborted; batch += 1) {
       const count = await prune(deps.database);
       removed += count;
       if (count < BATCH_ROWS) break;
@@ -67,14 +67,14 @@ export function createRetention(deps: RetentionDeps): Retention {
           (removed) => removed.payloads + removed.rows > 0 && deps.log.info(removed, 'Pruned the change log'),
           (error: unknown) => deps.log.warn({ err: error }, 'The change log could not be pruned; trying again later'),
         )
-        .finally(() => !stopped && schedule());
+        .finally(() => !stopping.signal.aborted && schedule());
     });
   };
   return {
     run,
     start: schedule,
     async stop() {
-      stopped = true;
+      stopping.abort();
       cancel?.();
       await running;
     },

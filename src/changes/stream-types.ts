@@ -137,6 +137,10 @@ export interface FeedStats {
   readonly resets: number;
   /** Now. */
   readonly streams: number;
+  /** Streams that the live feed tells. */
+  readonly attached: number;
+  /** Streams that wait for the feed to reach their moment. */
+  readonly waiting: number;
   readonly pendingItems: number;
   readonly listeners: number;
   readonly ringChanges: number;

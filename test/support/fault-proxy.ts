@@ -68,7 +68,7 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
     // A black-holed connection is not in the set any more: its other side must not notice.
     if (!live.delete(connection) || other.destroyed) return;
     if (gone.readableEnded) other.end();
-    else other.resetAndDestroy();
+    else abort(other);
   }
 
   function breakOne(connection: Connection, fault: Fault): void {
@@ -76,7 +76,7 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
     for (const socket of [connection.near, connection.far]) {
       socket.unpipe();
       if (fault === 'FIN') socket.end(() => socket.destroy());
-      else if (fault === 'RST') socket.resetAndDestroy();
+      else if (fault === 'RST') abort(socket);
       else socket.resume();
     }
   }
@@ -118,4 +118,10 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       await closed;
     },
   };
+}
+
+/** A local socket knows no reset; its end without a word is the same to the other side. */
+function abort(socket: Socket): void {
+  if (socket.remoteFamily === undefined) socket.destroy();
+  else socket.resetAndDestroy();
 }

@@ -55,13 +55,13 @@ export interface WriterOptions {
 
 export function startWriters(connection: Connection, options: WriterOptions): WriterRun {
   const committed = new Set<string>();
-  let stopping = false;
+  const stopping = new AbortController();
   let running = options.writers;
   const work = async () => {
     const client = new pg.Client(connection);
     await client.connect();
     try {
-      for (let n = 0; !stopping && n < (options.transactions ?? Infinity); n += 1) {
+      for (let n = 0; !stopping.signal.aborted && n < (options.transactions ?? Infinity); n += 1) {
         for (const change of await transaction(client, options)) committed.add(change);
         options.onCommit?.();
       }
@@ -78,7 +78,7 @@ export function startWriters(connection: Connection, options: WriterOptions): Wr
       return running > 0;
     },
     async stop() {
-      stopping = true;
+      stopping.abort();
       await done;
     },
   };
