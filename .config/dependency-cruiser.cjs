@@ -55,7 +55,7 @@ const INSTEAD = {
 
 const alternatives = (names) => names.join('|').replaceAll('.', '\\.');
 const ANY_DOMAIN = `(?:${alternatives(DOMAINS)})`;
-const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands|schema(?:-mutations)?|index)\\.ts$)`;
+const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands|schema(?:-mutations|-streams)?|index)\\.ts$)`;
 
 // A package is matched by its folder, or by its bare name where it is not installed.
 const packages = (pattern) => `(?:^|/node_modules/|^node_modules/)(?:${pattern})(?:/|$)`;
@@ -216,7 +216,7 @@ module.exports = {
       comment:
         'A schema.ts reads through reads.ts and writes through commands.ts; types come from store/public-types.ts.',
       severity: 'error',
-      from: { path: '^src/([^/]+)/schema(?:-mutations)?\\.ts$' },
+      from: { path: '^src/([^/]+)/schema(?:-mutations|-streams)?\\.ts$' },
       to: {
         path: ['^src/[^/]+/(?:store|internals)\\.ts$', '^src/store/'],
         pathNot: '^src/store/public-types\\.ts$',
@@ -229,7 +229,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: `^src/(?:${ANY_DOMAIN}|access|changes)/`,
-        pathNot: '^src/[^/]+/schema(?:-mutations)?\\.ts$',
+        pathNot: '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$',
       },
       to: { path: '^src/graph/' },
     },
@@ -294,7 +294,7 @@ module.exports = {
       comment:
         'GraphQL is known in graph/, */schema.ts, transport/ and client/: return plain data and translate there.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(?:graph|transport|client)/', '^src/[^/]+/schema\\.ts$'] },
+      from: { path: '^src/', pathNot: ['^src/(?:graph|transport|client)/', '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$'] },
       to: { path: packages('graphql|@pothos/[^/]+') },
     },
     {

@@ -3,9 +3,9 @@ import type { EnumRef } from '@pothos/core';
 import { addEnum } from '../graph/enum.js';
 import type { Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
+import { INPUT_WORDS } from '../graph/input-words.js';
 import { addMutation, addPayload } from '../graph/mutation.js';
 import type { FailureKind } from '../kernel/failure.js';
-import { IDEMPOTENCY_KEY_MAX } from '../kernel/input-fields.js';
 import type { AppliedDeployment, ApplyResult, DeploymentCommands } from './commands.js';
 import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
 import type { DeploymentPhase } from './lifecycle.js';
@@ -24,13 +24,6 @@ const WRITE_FAILURES = [
 interface Enums {
   readonly phase: EnumRef<Types, DeploymentPhase>;
 }
-
-const said = {
-  reason: 'Why, for machines: 1 to 128 letters, digits or `_`; stands in the change log. Null: nothing said.',
-  message: 'Why, for people; stands in the change log, cut beyond 4 KiB. Null: nothing said.',
-  idempotencyKey: `Makes repeating safe: for 24 hours the same key with the same input gives the first result again. At most ${IDEMPOTENCY_KEY_MAX} characters, kept per caller. Null: not repeatable.`,
-  expectedVersion: 'Only if the deployment is at this version. Null: whatever it is now.',
-} as const;
 
 export function addDeploymentMutations(graph: Graph, enums: Enums, commands: DeploymentCommands): void {
   addPatchStatus(graph, enums, commands);
@@ -100,9 +93,9 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, command
         description: 'The environment. Null clears it; left out, it stays.',
       }),
       error: t.field({ type: error, description: 'What went wrong. Null clears it; left out, it stays.' }),
-      reason: t.string({ description: said.reason }),
-      message: t.string({ description: said.message }),
-      idempotencyKey: t.string({ description: said.idempotencyKey }),
+      reason: t.string({ description: INPUT_WORDS.reason }),
+      message: t.string({ description: INPUT_WORDS.message }),
+      idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
     }),
   });
   addMutation(builder, 'patchDeploymentStatus', {
@@ -177,10 +170,10 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
         description:
           'What its runtime is told beside that, at most 64 KiB as JSON. Null: as it is, or empty.',
       }),
-      expectedVersion: t.int({ description: said.expectedVersion }),
-      reason: t.string({ description: said.reason }),
-      message: t.string({ description: said.message }),
-      idempotencyKey: t.string({ description: said.idempotencyKey }),
+      expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
+      reason: t.string({ description: INPUT_WORDS.reason }),
+      message: t.string({ description: INPUT_WORDS.message }),
+      idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
     }),
   });
   const result = addEnum<ApplyResult>(builder, 'ApplyResult', 'What applying did.', {
@@ -215,10 +208,10 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       description,
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which deployment.' }),
-        expectedVersion: t.int({ description: said.expectedVersion }),
-        reason: t.string({ description: said.reason }),
-        message: t.string({ description: said.message }),
-        idempotencyKey: t.string({ description: said.idempotencyKey }),
+        expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
+        reason: t.string({ description: INPUT_WORDS.reason }),
+        message: t.string({ description: INPUT_WORDS.message }),
+        idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
       }),
     });
   addMutation(builder, 'undeployDeployment', {
@@ -262,10 +255,10 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which deployment.' }),
         mode: t.field({ type: mode, description: 'What to do with what runs. Null: DELETE.' }),
-        expectedVersion: t.int({ description: said.expectedVersion }),
-        reason: t.string({ description: said.reason }),
-        message: t.string({ description: said.message }),
-        idempotencyKey: t.string({ description: said.idempotencyKey }),
+        expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
+        reason: t.string({ description: INPUT_WORDS.reason }),
+        message: t.string({ description: INPUT_WORDS.message }),
+        idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
       }),
     }),
     payload: addPayload(

@@ -1,22 +1,15 @@
+import type { ArgBuilder } from '@pothos/core';
+
 import { changeLimit, timelineArguments } from '../graph/change-types.js';
 import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
+import type { Types } from '../graph/graph-types.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
 import { storedJson } from '../graph/stored-json.js';
-import { streaming } from '../graph/stream-field.js';
-import {
-  addWatchUnion,
-  SNAPSHOT_READ_ROWS,
-  transitionEvents,
-  watchEvents,
-  type TransitionEvent,
-} from '../graph/stream-types.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
-import { canonicalJson } from '../kernel/json.js';
-import { matches } from '../kernel/filter.js';
 import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
@@ -32,15 +25,16 @@ import {
   type EnvVariable,
   type ObservedRuntime,
 } from './model.js';
-import { deploymentSnapshot, deploymentWhere } from './reads.js';
+import { deploymentWhere } from './reads.js';
 import { addDeploymentMutations } from './schema-mutations.js';
+import { addDeploymentStreams } from './schema-streams.js';
 
 /** Deployments in the graph: the object, its look-up and lists, its streams. Mutations: `schema-mutations.ts`. */
 export function addDeploymentSchema(graph: Graph, commands: DeploymentCommands): void {
   const enums = addEnums(graph);
   addFields(graph, enums);
   addQueries(graph, enums);
-  addStreams(graph, enums);
+  addDeploymentStreams(graph, enums);
   addDeploymentMutations(graph, enums, commands);
 }
 
@@ -296,8 +290,20 @@ function errorType(builder: Graph['builder']) {
 }
 
 function addQueries(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, shared, reads } = graph;
+  const { builder, types, reads } = graph;
   const connection = addConnectionType(builder, 'Deployment', types.Deployment);
+  builder.objectField(types.Runtime, 'deployments', (t) =>
+    t.field({
+      type: connection,
+      description: 'The deployments on this runtime that the caller may see.',
+      complexity: pageComplexity,
+      args: listArguments(graph, enums)(t.arg),
+      resolve: ({ id }, args, context, info) => {
+        const where = whereOf(context, args.filter, args.includeDeleted ?? false);
+        return readConnection(graph, 'deployment', { AND: [where, { runtimeId: id }] }, args, info);
+      },
+    }),
+  );
   builder.queryFields((t) => ({
     deployment: t.field({
       type: types.Deployment,
@@ -316,14 +322,7 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
       type: connection,
       description: 'The deployments that the caller may see.',
       complexity: pageComplexity,
-      args: {
-        ...pageArguments(t.arg),
-        filter: t.arg({ type: enums.filter, description: 'Which ones. Null: all.' }),
-        orderBy: t.arg({ type: shared.order, description: 'In which order. Null: oldest first.' }),
-        includeDeleted: t.arg.boolean({
-          description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.',
-        }),
-      },
+      args: listArguments(graph, enums)(t.arg),
       resolve: (_root, args, context, info) =>
         readConnection(
           graph,
@@ -336,125 +335,21 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
   }));
 }
 
+function listArguments({ shared }: Graph, enums: DeploymentEnums) {
+  return (t: ArgBuilder<Types>) => ({
+    ...pageArguments(t),
+    filter: t({ type: enums.filter, description: 'Which ones. Null: all.' }),
+    orderBy: t({ type: shared.order, description: 'In which order. Null: oldest first.' }),
+    includeDeleted: t.boolean({
+      description: 'Whether deleted ones are listed too; they are purged after 7 days. Null: false.',
+    }),
+  });
+}
+
 function whereOf(context: Context, filter: DeploymentFilter | null | undefined, includeDeleted: boolean) {
   return deploymentWhere(
     parseFilter(deploymentFilterSchema, filter),
     grantOf(context, 'deployment:read'),
     includeDeleted,
   );
-}
-
-function addStreams(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, streams, feed } = graph;
-  const transition = builder.objectRef<TransitionEvent>('DeploymentPhaseChange').implement({
-    description: 'A deployment moved from one phase to another.',
-    interfaces: [streams.event],
-    fields: (t) => ({
-      deployment: t.field({
-        type: types.Deployment,
-        description: 'The deployment as it was right after the move.',
-        resolve: ({ change }) => storedJson<Row>(change.after),
-      }),
-      from: t.field({
-        type: enums.phase,
-        nullable: true,
-        description: 'The phase before; null when it was created.',
-        resolve: ({ change }) => change.from as DeploymentPhase | null, // deployments' changes log phases
-      }),
-      to: t.field({
-        type: enums.phase,
-        description: 'The phase afterwards.',
-        resolve: ({ change }) => (change.to ?? 'DELETED') as DeploymentPhase, // null where the row was removed by hand
-      }),
-      version: t.int({
-        description: 'The version that the move made.',
-        resolve: ({ change }) => change.version,
-      }),
-      reason: t.string({
-        nullable: true,
-        description: 'Why, for machines; null if nothing was said.',
-        resolve: ({ change }) => change.reason,
-      }),
-      message: t.string({
-        nullable: true,
-        description: 'Why, for people; null if nothing was said.',
-        resolve: ({ change }) => change.message,
-      }),
-      actor: t.string({
-        description: 'Who moved it, as in the change log.',
-        resolve: ({ change }) => change.actor,
-      }),
-    }),
-  });
-  const filterArgument = {
-    type: enums.filter,
-    description: 'Which deployments, as they are before or after a change. Null: all.',
-  };
-  builder.subscriptionFields((t) => ({
-    deploymentPhaseChanged: t.field({
-      type: transition,
-      description:
-        'Every move of a deployment from one phase to another, in order and without a gap. A client that is too slow is ended with SLOW_CONSUMER and resumes from its last cursor.',
-      args: {
-        filter: t.arg(filterArgument),
-        after: t.arg({ type: 'ChangeCursor', description: 'Go on behind this cursor. Null: from now on.' }),
-      },
-      ...streaming((args: StreamArgs, context) => {
-        const predicate = parseFilter(deploymentFilterSchema, args.filter);
-        const stream = feed.open({
-          kinds: ['DEPLOYMENT'],
-          namespaces: grantOf(context, 'deployment:read').namespaces,
-          mode: 'EVERY',
-          matches: (_kind, object) => matches(predicate, object),
-          changed: (change) => change.from !== change.to,
-          after: args.after ?? null,
-          onExpired: 'ERROR',
-        });
-        return transitionEvents(stream);
-      }),
-    }),
-    watchDeployments: t.field({
-      type: addWatchUnion(builder, streams, 'Deployment', types.Deployment),
-      description:
-        'The deployments of a filter, kept current: without `after` a snapshot first, then what changes. Several changes of one deployment may come as one.',
-      args: {
-        filter: t.arg(filterArgument),
-        after: t.arg({
-          type: 'ChangeCursor',
-          description: 'Go on behind this cursor. Null: a snapshot first.',
-        }),
-        onExpired: t.arg({
-          type: streams.onExpired,
-          description: 'What to do when the log no longer reaches back to `after`. Null: ERROR.',
-        }),
-      },
-      ...streaming((args: WatchArgs, context) => {
-        const grant = grantOf(context, 'deployment:read');
-        const predicate = parseFilter(deploymentFilterSchema, args.filter);
-        const read = deploymentSnapshot(predicate, grant);
-        const stream = feed.open({
-          kinds: ['DEPLOYMENT'],
-          namespaces: grant.namespaces,
-          mode: 'LATEST',
-          matches: (_kind, object) => matches(predicate, object),
-          after: args.after ?? null,
-          onExpired: args.onExpired ?? 'ERROR',
-          snapshot: {
-            kind: 'DEPLOYMENT',
-            key: canonicalJson([predicate, grant.namespaces === 'all' ? null : [...grant.namespaces].sort()]),
-            read: (tx) => read(tx, SNAPSHOT_READ_ROWS),
-          },
-        });
-        return watchEvents(stream, 'Deployment', graph.clock);
-      }),
-    }),
-  }));
-}
-
-interface StreamArgs {
-  readonly filter?: DeploymentFilter | null | undefined;
-  readonly after?: string | null | undefined;
-}
-interface WatchArgs extends StreamArgs {
-  readonly onExpired?: 'ERROR' | 'SNAPSHOT' | null | undefined;
 }

@@ -1,14 +1,21 @@
 import type { GraphQLSchema } from 'graphql';
 
 import type { Feed } from '../changes/feed.js';
+import { addAccessSchema } from '../access/schema.js';
+import { addAgentSchema } from '../agents/schema.js';
+import { addChangeSchema } from '../changes/schema.js';
 import { addDeploymentSchema } from '../deployments/schema.js';
 import type { Clock } from '../kernel/clock.js';
 import type { PublicReads } from '../store/public-types.js';
+import { addReleaseSchema } from '../releases/schema.js';
+import { addRuntimeSchema } from '../runtimes/schema.js';
 import { createBuilder, type PrismaHandle } from './builder.js';
 import { addChangeTypes } from './change-types.js';
 import { addFailureTypes } from './failure-types.js';
 import type { Graph } from './graph.js';
+import { addNodeFields } from './node-fields.js';
 import { addObjectTypes } from './object-types.js';
+import { addServerInfo, type ServerFacts } from './server-info.js';
 import { addSharedTypes } from './shared-types.js';
 import { addStreamTypes } from './stream-types.js';
 
@@ -20,8 +27,13 @@ export interface GraphDeps {
   readonly reads: PublicReads;
   readonly feed: Feed;
   readonly clock: Clock;
+  readonly server: ServerFacts;
   readonly commands: {
     readonly deployments: Parameters<typeof addDeploymentSchema>[1];
+    readonly runtimes: Parameters<typeof addRuntimeSchema>[1];
+    readonly releases: Parameters<typeof addReleaseSchema>[1];
+    readonly agents: Parameters<typeof addAgentSchema>[1];
+    readonly tokens: Parameters<typeof addAccessSchema>[1];
   };
 }
 
@@ -39,6 +51,13 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
     clock: deps.clock,
   };
   addFailureTypes(builder, graph.types);
+  addNodeFields(graph);
+  addServerInfo(graph, deps.server);
+  addChangeSchema(graph);
+  addAccessSchema(graph, deps.commands.tokens);
+  addReleaseSchema(graph, deps.commands.releases);
+  addRuntimeSchema(graph, deps.commands.runtimes);
+  addAgentSchema(graph, deps.commands.agents);
   addDeploymentSchema(graph, deps.commands.deployments);
   return builder.toSchema();
 }

@@ -4,10 +4,12 @@ import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
+import { OBJECT_KINDS, type ObjectKind } from '../kernel/ids.js';
 import type { PublicReads } from '../store/public-types.js';
 import type { ChangeTypes } from './change-types.js';
 import type { Context } from './context.js';
 import type { Builder } from './graph-types.js';
+import { READ_ACTION } from './loaders.js';
 import type { ObjectTypes } from './object-types.js';
 import type { SharedTypes } from './shared-types.js';
 import type { StreamTypes } from './stream-types.js';
@@ -29,4 +31,11 @@ export function grantOf<A extends Action>({ caller }: Context, action: A): Grant
   const grant = authorise(caller, action);
   if (!grant) throw new ForbiddenError('Your roles do not allow this.');
   return grant;
+}
+
+/** The kinds of objects whose changes the caller may see, of those asked for. */
+export function kindsFor({ caller }: Context, asked: readonly ObjectKind[] | null | undefined): ObjectKind[] {
+  return OBJECT_KINDS.filter(
+    (kind) => (asked?.includes(kind) ?? true) && authorise(caller, READ_ACTION[kind]) !== undefined,
+  );
 }

@@ -35,7 +35,8 @@ export const TABLE_OF: TableOf = {
   AGENT: 'agent',
   TOKEN: 'token',
 };
-const READ_ACTION: Readonly<Record<ObjectKind, Action>> = {
+/** What it takes to see an object of each kind. */
+export const READ_ACTION: Readonly<Record<ObjectKind, Action>> = {
   RUNTIME: 'runtime:read',
   RELEASE: 'release:read',
   DEPLOYMENT: 'deployment:read',

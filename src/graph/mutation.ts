@@ -63,9 +63,8 @@ export function addPayload<Row>(
   const payload = builder.objectRef<object>(name).implement({
     description: `\`${mutation}\` was carried out.`,
     fields: (t) => ({
-      // As above: an object, whatever its columns.
       [field]: t.field({
-        type: type as unknown as ObjectRef<Types, object>,
+        type: type as unknown as ObjectRef<Types, object>, // as above: an object, whatever its columns
         description,
         resolve: (row) => row,
       }),

@@ -15,12 +15,20 @@ const unresolvable: GraphDeps = {
   reads: absent('reads'),
   feed: absent('feed'),
   clock: systemClock,
-  commands: { deployments: absent('deployments') },
+  server: { version: '', accessControl: false, runtimeTypes: [], agentProtocol: { minimum: 0, current: 0 } },
+  commands: {
+    deployments: absent('deployments'),
+    runtimes: absent('runtimes'),
+    releases: absent('releases'),
+    agents: absent('agents'),
+    tokens: absent('tokens'),
+  },
 };
 
 function absent<T extends object>(part: string): T {
-  return new Proxy({} as T, {
-    // nothing of it is there, and whoever reaches for it is told
+  // Nothing of it is there, and whoever reaches for it is told.
+  const nothing = {} as T;
+  return new Proxy(nothing, {
     get: (_target, name) => {
       throw new Error(`${part}.${String(name)}: this schema is only printed`);
     },

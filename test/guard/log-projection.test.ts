@@ -42,16 +42,35 @@ describe('the projection that the log writes', () => {
     await client.connect();
     const runtime = newId('RUNTIME');
     await insertRow(client, 'runtime', runtime, { namespace: 'a', name: 'a', type: 'external' }, STAMP);
-    await insertRow(client, 'release', newId('RELEASE'), { namespace: 'a', app: 'a', label: 'a', resources: [] }, STAMP);
-    await insertRow(client, 'deployment', newId('DEPLOYMENT'), { namespace: 'a', name: 'a', app: 'a', runtimeId: runtime }, STAMP);
+    await insertRow(
+      client,
+      'release',
+      newId('RELEASE'),
+      { namespace: 'a', app: 'a', label: 'a', resources: [] },
+      STAMP,
+    );
+    await insertRow(
+      client,
+      'deployment',
+      newId('DEPLOYMENT'),
+      { namespace: 'a', name: 'a', app: 'a', runtimeId: runtime },
+      STAMP,
+    );
     const agent = newId('AGENT');
     await insertRow(client, 'agent', agent, { name: 'a', topic: 'a', serviceTypes: [] }, STAMP);
     await client.query("insert into agent_internal (agent_id, session) values ($1, 's')", [agent]);
-    await insertRow(client, 'token', newId('TOKEN'), { name: 'a', roles: [], namespaces: [], createdBy: 'a' }, STAMP);
+    await insertRow(
+      client,
+      'token',
+      newId('TOKEN'),
+      { name: 'a', roles: [], namespaces: [], createdBy: 'a' },
+      STAMP,
+    );
     for (const table of ['runtime', 'deployment', 'agent', 'token']) {
       await client.query(`update ${table} set version = version + 1`);
     }
-    for (const table of ['deployment', 'runtime', 'release', 'agent', 'token']) await client.query(`delete from ${table}`);
+    for (const table of ['deployment', 'runtime', 'release', 'agent', 'token'])
+      await client.query(`delete from ${table}`);
   });
   afterAll(async () => {
     await client.end();
@@ -61,7 +80,9 @@ describe('the projection that the log writes', () => {
   it.each(TABLE_NAMES)('has exactly the public columns of %s, whatever the operation', async (table) => {
     const model = `${table.charAt(0).toUpperCase()}${table.slice(1)}`;
     const declared = Object.keys(TABLES[table]).sort();
-    expect(declared, 'src/store/tables.ts differs from the public columns of schema.prisma').toEqual(publicFields(model));
+    expect(declared, 'src/store/tables.ts differs from the public columns of schema.prisma').toEqual(
+      publicFields(model),
+    );
 
     const { rows } = await client.query<{ op: string; keys: string[]; before: string[] | null }>(
       `select c.op::text, array(select jsonb_object_keys(p.after)) as keys,
@@ -73,7 +94,10 @@ describe('the projection that the log writes', () => {
     expect(rows.map(({ op }) => op)).toEqual(ops);
     for (const { op, keys, before } of rows) {
       const extra = EXTRA[table] ?? [];
-      expect(keys.filter((key) => !extra.includes(key)).sort(), `${op}: name the new column in the log's trigger`).toEqual(declared);
+      expect(
+        keys.filter((key) => !extra.includes(key)).sort(),
+        `${op}: name the new column in the log's trigger`,
+      ).toEqual(declared);
       for (const key of before ?? []) expect(declared).toContain(key);
     }
     for (const extra of EXTRA[table] ?? []) expect(rows[1]?.keys).toContain(extra);

@@ -2,12 +2,17 @@
 import { execute, parse, subscribe, validate, type ExecutionResult, type GraphQLSchema } from 'graphql';
 
 import type { Caller } from '../../src/access/caller.js';
+import { tokenCommands } from '../../src/access/tokens.js';
+import { AGENT_PROTOCOL, agentCommands } from '../../src/agents/index.js';
 import { createFeed, type Feed } from '../../src/changes/feed.js';
+import { deploymentCommands } from '../../src/deployments/index.js';
 import { buildGraph, type GraphDeps } from '../../src/graph/assemble.js';
 import { contextFactory, type Context } from '../../src/graph/context.js';
 import { maskError } from '../../src/graph/errors.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLog } from '../../src/kernel/log.js';
+import { releaseCommands } from '../../src/releases/index.js';
+import { runtimeCommands } from '../../src/runtimes/index.js';
 import type { Database } from '../../src/store/database.js';
 import { sessionsLike } from '../../src/store/session.js';
 import { publicReads } from '../../src/store/public-reads.js';
@@ -54,7 +59,19 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
   });
   await feed.start();
   database.onCommit(() => feed.wake());
-  const deps: GraphDeps = { database, reads: publicReads(database), feed, clock: systemClock, commands: {} as never };
+  const parts = { database, clock: systemClock, feed };
+  const deps: GraphDeps = {
+    ...parts,
+    reads: publicReads(database),
+    server: { version: '0.0.0-test', accessControl: false, runtimeTypes: ['external'], agentProtocol: AGENT_PROTOCOL },
+    commands: {
+      deployments: deploymentCommands(parts),
+      runtimes: runtimeCommands(parts),
+      releases: releaseCommands(parts),
+      agents: agentCommands({ ...parts, heartbeatIntervalSeconds: 30 }),
+      tokens: tokenCommands(parts),
+    },
+  };
   const schema = buildGraph({ ...deps, ...extend(deps) });
   const contextFor = contextFactory(deps.reads);
   const contextOf = (caller: Caller = local) => contextFor(caller);

@@ -1,5 +1,5 @@
 /** Rows put straight into the store, for tests of what reads them. */
-import { newId, type DeploymentId, type ReleaseId, type RuntimeId } from '../../src/kernel/ids.js';
+import { newId } from '../../src/kernel/ids.js';
 import type { Database } from '../../src/store/database.js';
 import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../../src/store/rows.js';
 import { insertRow, updateRow, type Settable } from '../../src/store/versioned.js';

@@ -58,7 +58,14 @@ describe('the writer of the change log', () => {
     await updateRow(client, 'deployment', id, 1, { phase: 'INITIAL_SETUP', labels: { team: 'a' } }, stamp);
     const [first, second, ...more] = await log(id);
     expect(more).toEqual([]);
-    expect(first).toMatchObject({ op: 'INSERT', version: 1, actor: STAMP.actor, from_state: null, to_state: 'PENDING', before: null });
+    expect(first).toMatchObject({
+      op: 'INSERT',
+      version: 1,
+      actor: STAMP.actor,
+      from_state: null,
+      to_state: 'PENDING',
+      before: null,
+    });
     expect(second).toMatchObject({
       op: 'UPDATE',
       version: 2,
@@ -87,11 +94,27 @@ describe('the writer of the change log', () => {
 
   it.each([
     ['a change without a new version', 'update deployment set app = app || $2 where id = $1', 'SL001'],
-    ['a version that jumps', "update deployment set app = app || $2, version = version + 2 where id = $1", 'SL001'],
-    ['a version that goes back', "update deployment set app = app || $2, version = version - 1 where id = $1", 'SL001'],
-    ['another id', "update deployment set id = id || $2, version = version + 1 where id = $1", 'SL002'],
-    ['another creation time', "update deployment set created_at = created_at - length($2) * interval '1 hour', version = version + 1 where id = $1", 'SL002'],
-    ['another namespace', 'update deployment set namespace = namespace || $2, version = version + 1 where id = $1', 'SL002'],
+    [
+      'a version that jumps',
+      'update deployment set app = app || $2, version = version + 2 where id = $1',
+      'SL001',
+    ],
+    [
+      'a version that goes back',
+      'update deployment set app = app || $2, version = version - 1 where id = $1',
+      'SL001',
+    ],
+    ['another id', 'update deployment set id = id || $2, version = version + 1 where id = $1', 'SL002'],
+    [
+      'another creation time',
+      "update deployment set created_at = created_at - length($2) * interval '1 hour', version = version + 1 where id = $1",
+      'SL002',
+    ],
+    [
+      'another namespace',
+      'update deployment set namespace = namespace || $2, version = version + 1 where id = $1',
+      'SL002',
+    ],
   ])('refuses %s', async (_what, text, code) => {
     const id = await deployment();
     expect(await codeOf(text, [id, 'x'])).toBe(code);
@@ -120,8 +143,16 @@ describe('the writer of the change log', () => {
 
   it('never lets a release change', async () => {
     const id = newId('RELEASE');
-    await insertRow(client, 'release', id, { namespace: 'default', app: 'shop', label: 'v1', resources: [] }, STAMP);
-    expect(await codeOf("update release set label = 'v2', version = version + 1 where id = $1", [id])).toBe('SL005');
+    await insertRow(
+      client,
+      'release',
+      id,
+      { namespace: 'default', app: 'shop', label: 'v1', resources: [] },
+      STAMP,
+    );
+    expect(await codeOf("update release set label = 'v2', version = version + 1 where id = $1", [id])).toBe(
+      'SL005',
+    );
     expect(await log(id)).toHaveLength(1);
   });
 
@@ -129,20 +160,32 @@ describe('the writer of the change log', () => {
     const id = await deployment();
     const { rows } = await client.query<{ who: string }>("select 'sql:' || session_user as who");
     const who = rows[0]?.who;
-    await client.query("update deployment set version = version + 1, phase = 'INITIAL_SETUP' where id = $1", [id]);
+    await client.query("update deployment set version = version + 1, phase = 'INITIAL_SETUP' where id = $1", [
+      id,
+    ]);
     expect((await log(id)).at(-1)).toMatchObject({ actor: who, reason: null, message: null, trace_id: null });
 
     const agent = newId('AGENT');
-    await client.query("insert into agent (id, name, topic, service_types, changed_by) values ($1, $1, $1, '{}', 'token:forged')", [agent]);
+    await client.query(
+      "insert into agent (id, name, topic, service_types, changed_by) values ($1, $1, $1, '{}', 'token:forged')",
+      [agent],
+    );
     expect((await log(agent)).at(-1)).toMatchObject({ actor: who, op: 'INSERT' });
 
     await client.query('delete from deployment where id = $1', [id]);
-    expect((await log(id)).at(-1)).toMatchObject({ actor: who, op: 'DELETE', version: 3, from_state: 'INITIAL_SETUP', to_state: null });
+    expect((await log(id)).at(-1)).toMatchObject({
+      actor: who,
+      op: 'DELETE',
+      version: 3,
+      from_state: 'INITIAL_SETUP',
+      to_state: null,
+    });
   });
 
   it('tells a deletion with its mark, and nothing more when the row itself goes', async () => {
     const id = await deployment();
-    const marked = "update deployment set version = version + 1, phase = 'DELETED', deleted_at = now(), changed_by = 'local', change_token = $2 where id = $1";
+    const marked =
+      "update deployment set version = version + 1, phase = 'DELETED', deleted_at = now(), changed_by = 'local', change_token = $2 where id = $1";
     await client.query(marked, [id, randomUUID()]);
     await client.query('delete from deployment where id = $1', [id]);
     const rows = await log(id);
@@ -157,16 +200,22 @@ describe('the writer of the change log', () => {
     // A plan that was made for one row and kept for many is what this would find: minutes, not seconds.
     const [single] = await seedDeployments(client, 1, 'bulk');
     for (let i = 0; i < 200; i += 1) await bump(client, single ?? '');
-    const { rows } = await client.query<{ id: string }>("select runtime_id as id from deployment where namespace = 'bulk'");
+    const { rows } = await client.query<{ id: string }>(
+      "select runtime_id as id from deployment where namespace = 'bulk'",
+    );
     await client.query(
       `insert into deployment (id, namespace, name, app, runtime_id, change_token)
        select 'bulk-' || i, 'bulk', 'bulk-' || i, 'shop', $1, 't' from generate_series(1, 20000) i`,
       [rows[0]?.id],
     );
     const started = performance.now();
-    await client.query("update deployment set version = version + 1, observed_generation = 1 where app = 'shop' and id like 'bulk-%'");
+    await client.query(
+      "update deployment set version = version + 1, observed_generation = 1 where app = 'shop' and id like 'bulk-%'",
+    );
     expect(performance.now() - started).toBeLessThan(20_000);
-    const counted = await client.query<{ n: number }>("select count(*)::int as n from change where object_id like 'bulk-%' and version = 2");
+    const counted = await client.query<{ n: number }>(
+      "select count(*)::int as n from change where object_id like 'bulk-%' and version = 2",
+    );
     expect(counted.rows[0]?.n).toBe(20_000);
   });
 });

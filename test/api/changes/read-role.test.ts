@@ -28,18 +28,26 @@ describe('the read role', () => {
     expect(rows[0]?.position).toMatch(/^\d+:\d+:[\d,]*$/);
   });
 
-  it.each(['runtime_internal', 'deployment_internal', 'agent_internal', 'token_secret', 'idempotency_record', 'change_payload', 'log_state'])(
-    'may not read %s',
+  it.each([
+    'runtime_internal',
+    'deployment_internal',
+    'agent_internal',
+    'token_secret',
+    'idempotency_record',
+    'change_payload',
+    'log_state',
+  ])('may not read %s', async (table) => {
+    expect(await refused(`select * from ${table}`)).toBe(true);
+  });
+
+  it.each(['runtime', 'release', 'deployment', 'agent', 'token'])(
+    'may not read who last wrote a row of %s',
     async (table) => {
-      expect(await refused(`select * from ${table}`)).toBe(true);
+      for (const column of ['change_token', 'changed_by', 'change_reason', 'change_message', 'trace_id']) {
+        expect(await refused(`select ${column} from ${table}`), column).toBe(true);
+      }
     },
   );
-
-  it.each(['runtime', 'release', 'deployment', 'agent', 'token'])('may not read who last wrote a row of %s', async (table) => {
-    for (const column of ['change_token', 'changed_by', 'change_reason', 'change_message', 'trace_id']) {
-      expect(await refused(`select ${column} from ${table}`), column).toBe(true);
-    }
-  });
 
   it('may write nothing', async () => {
     expect(await refused("update deployment set app = 'x'")).toBe(true);

@@ -38,7 +38,13 @@ describe('resuming from a cursor', () => {
   it('gives exactly what lies behind each cursor, from the ring as from the log', async () => {
     const ids = await seedDeployments(client, 20);
     const reading = new Reading(old.feed.open(everyDeployment(await old.feed.head())));
-    const writers = startWriters(database.connection, { writers: 8, ids, transactions: 25, maxStallMs: 5, onCommit: () => old.feed.wake() });
+    const writers = startWriters(database.connection, {
+      writers: 8,
+      ids,
+      transactions: 25,
+      maxStallMs: 5,
+      onCommit: () => old.feed.wake(),
+    });
     await writers.done;
     await waitFor(() => reading.changes.length >= writers.committed.size, 'every change is told');
     await reading.close();
@@ -82,12 +88,19 @@ describe('resuming from a cursor', () => {
 
   it('tells a list and what follows it without a gap or a repeat, whatever commits in between', async () => {
     const ids = await seedDeployments(client, 10, 'exact');
-    const writers = startWriters(database.connection, { writers: 8, ids, maxStallMs: 5, onCommit: () => old.feed.wake() });
+    const writers = startWriters(database.connection, {
+      writers: 8,
+      ids,
+      maxStallMs: 5,
+      onCommit: () => old.feed.wake(),
+    });
     try {
       for (let round = 0; round < 15; round += 1) {
         const { rows, asOf } = await listOf(old);
         const held = new Map(rows.map((row) => [row.id, row.version]));
-        const stream = old.feed.open(everyDeployment(old.feed.cursorOf(asOf), { namespaces: new Set(['exact']) }));
+        const stream = old.feed.open(
+          everyDeployment(old.feed.cursorOf(asOf), { namespaces: new Set(['exact']) }),
+        );
         for (const { change } of await takeChanges(stream, 20)) {
           expect(change.version).toBe((held.get(change.objectId) ?? 0) + 1);
           held.set(change.objectId, change.version);
@@ -118,14 +131,19 @@ describe('resuming from a cursor', () => {
   describe('a cursor that cannot be honoured', () => {
     const within = 50;
     const named = async (cursor: string, code: string) => {
-      for (const open of [everyDeployment, (after: string) => watchDeployments(after, { onExpired: 'ERROR' })]) {
+      for (const open of [
+        everyDeployment,
+        (after: string) => watchDeployments(after, { onExpired: 'ERROR' }),
+      ]) {
         const stream = old.feed.open(open(cursor));
         const { error, ms } = await endOf(stream);
         expect(error.code).toBe(code);
         expect(ms).toBeLessThan(within * 10); // the bar of 50 ms is measured in bench; here the machine is shared
         expect(await stream.next()).toBeUndefined();
       }
-      await expect(old.feed.page({ kinds: ['DEPLOYMENT'], namespaces: 'all', after: cursor, limit: 10 })).rejects.toMatchObject({ code });
+      await expect(
+        old.feed.page({ kinds: ['DEPLOYMENT'], namespaces: 'all', after: cursor, limit: 10 }),
+      ).rejects.toMatchObject({ code });
     };
 
     it('is CURSOR_INVALID when it was tampered with', async () => {
@@ -140,7 +158,10 @@ describe('resuming from a cursor', () => {
       if (now?.form !== 'at') throw new Error('head is a plain cursor');
       const future = encodeCursor({ ...now, at: { xmax: now.at.xmax + 1_000_000n, xip: [] } });
       await named(future, 'CURSOR_INVALID');
-      await named(encodeCursor({ ...now, form: 'within', from: { xmax: now.at.xmax + 9n, xip: [] }, seq: 1n }), 'CURSOR_INVALID');
+      await named(
+        encodeCursor({ ...now, form: 'within', from: { xmax: now.at.xmax + 9n, xip: [] }, seq: 1n }),
+        'CURSOR_INVALID',
+      );
     });
 
     it('is CURSOR_EXPIRED when it is of another history', async () => {
@@ -154,7 +175,10 @@ describe('resuming from a cursor', () => {
       if (now?.form !== 'at') throw new Error('head is a plain cursor');
       const foreign = encodeCursor({ ...now, epoch: 'f'.repeat(32) });
       const reading = new Reading(old.feed.open(watchDeployments(foreign)));
-      await waitFor(() => reading.items.some(({ type }) => type === 'snapshotEnd'), 'the snapshot is complete');
+      await waitFor(
+        () => reading.items.some(({ type }) => type === 'snapshotEnd'),
+        'the snapshot is complete',
+      );
       expect(reading.items[0]).toMatchObject({ type: 'reset', reason: 'CURSOR_EXPIRED' });
       expect(reading.items.filter(({ type }) => type === 'object').length).toBeGreaterThan(0);
       await reading.close();
@@ -169,7 +193,11 @@ describe('resuming from a cursor', () => {
     await rotateEpoch(old.database);
     await waitFor(() => live.ended, 'the stream ends');
     expect(live.ended).toMatchObject({ code: 'CURSOR_EXPIRED' });
-    await waitFor(() => watch.items.filter(({ type }) => type === 'snapshotEnd').length === 2, 'a new snapshot follows', 15_000);
+    await waitFor(
+      () => watch.items.filter(({ type }) => type === 'snapshotEnd').length === 2,
+      'a new snapshot follows',
+      15_000,
+    );
     expect(watch.items.find(({ type }) => type === 'reset')).toMatchObject({ reason: 'CURSOR_EXPIRED' });
     await watch.close();
     expect((await endOf(old.feed.open(everyDeployment(cursor)))).error.code).toBe('CURSOR_EXPIRED');

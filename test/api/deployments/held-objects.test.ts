@@ -1,7 +1,7 @@
+import { parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { executeEvent, type StreamDefinition } from '../../../src/graph/stream-field.js';
-import { parse } from 'graphql';
 import { startTestGraph, type TestGraph } from '../../support/graph.js';
 import { advanceDeployment, seedDeployment, seedRelease } from '../../support/seed.js';
 
@@ -25,7 +25,7 @@ describe('an object that an event holds', () => {
     let row = await seedDeployment(graph.database, { labels: { team: 'web' } });
     const field = graph.schema.getSubscriptionType()?.getFields()['deploymentPhaseChanged'];
     const definition = field?.extensions['stream'] as StreamDefinition; // every subscription field carries one
-    const source = definition.open({}, graph.contextOf());
+    const source = definition.open({ after: await graph.feed.head() }, graph.contextOf());
     row = await advanceDeployment(graph.database, row, { phase: 'INITIAL_SETUP' });
     const event = await source.next();
     if (!event) throw new Error('the stream ended');
@@ -64,7 +64,8 @@ describe('an object that an event holds', () => {
     const release = await seedRelease(graph.database);
     const first = await seedDeployment(graph.database, { targetReleaseId: release.id });
     const stream = await graph.stream(
-      `subscription { deploymentPhaseChanged { deployment { version runtime { name } targetRelease { label } } } }`,
+      `subscription ($after: ChangeCursor) { deploymentPhaseChanged(after: $after) { deployment { version runtime { name } targetRelease { label } } } }`,
+      { after: await graph.feed.head() },
     );
     const pending = stream.next();
     let answer: unknown;

@@ -1,0 +1,41 @@
+import { changeLimit } from '../graph/change-types.js';
+import { pageComplexity } from '../graph/connection.js';
+import { grantOf, kindsFor, type Graph } from '../graph/graph.js';
+
+/** The change log in the graph: where it stands, and what it tells. */
+export function addChangeSchema({ builder, changes, feed }: Graph): void {
+  builder.queryFields((t) => ({
+    head: t.field({
+      type: 'ChangeCursor',
+      description:
+        'The place of now in the change log: a stream `after` it tells what is committed from now on.',
+      resolve: () => feed.head(),
+    }),
+    changes: t.field({
+      type: changes.page,
+      description:
+        'The change log of what the caller may see, oldest first. A page may hold fewer changes than asked for and say that there are more.',
+      complexity: pageComplexity,
+      args: {
+        first: t.arg.int({ description: 'How many at most, 1 to 100. Null: 50.' }),
+        after: t.arg({
+          type: 'ChangeCursor',
+          description: 'Only what comes behind this place. Null: from the beginning of the log.',
+        }),
+        kinds: t.arg({
+          type: [changes.kind],
+          description: 'Only changes of these kinds of objects. Null: of all kinds.',
+        }),
+        objectId: t.arg.id({ description: 'Only changes of this object. Null: of all objects.' }),
+      },
+      resolve: (_root, args, context) =>
+        feed.page({
+          kinds: kindsFor(context, args.kinds),
+          namespaces: grantOf(context, 'change:read').namespaces,
+          objectId: args.objectId ?? undefined,
+          after: args.after ?? null,
+          limit: changeLimit(args.first),
+        }),
+    }),
+  }));
+}
