@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { collectDefaultMetrics } from 'prom-client';
 
 import { authenticator, type Authenticator } from './access/authenticator.js';
+import { tokenCommands } from './access/tokens.js';
+import { agentCommands, AGENT_PROTOCOL } from './agents/index.js';
+import { releaseCommands } from './releases/index.js';
+import { runtimeCommands } from './runtimes/index.js';
 import { originPolicy } from './access/origins.js';
 import { assertProtected, countAdminTokens, ensureBootstrapToken } from './access/protection.js';
 import { createFeed, type Feed } from './changes/feed.js';
@@ -150,8 +154,18 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
     reads,
     feed,
     clock,
+    server: {
+      version: packageVersion(),
+      accessControl: parts.access === 'tokens',
+      runtimeTypes: ['external'],
+      agentProtocol: AGENT_PROTOCOL,
+    },
     commands: {
       deployments: deploymentCommands({ database, clock, feed }),
+      runtimes: runtimeCommands({ database, clock }),
+      releases: releaseCommands({ database, clock }),
+      agents: agentCommands({ database, clock, heartbeatIntervalSeconds: config.agents.heartbeatIntervalSeconds }),
+      tokens: tokenCommands({ database, clock }),
     },
   });
 
