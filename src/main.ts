@@ -7,12 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { collectDefaultMetrics } from 'prom-client';
 
 import { authenticator, type Authenticator } from './access/authenticator.js';
-import { tokenCommands } from './access/tokens.js';
-import { agentCommands, AGENT_PROTOCOL } from './agents/index.js';
-import { releaseCommands } from './releases/index.js';
-import { runtimeCommands } from './runtimes/index.js';
 import { originPolicy } from './access/origins.js';
-import { assertProtected, countAdminTokens, ensureBootstrapToken } from './access/protection.js';
+import {
+  assertProtected,
+  countAdminTokens,
+  createTokenBeside,
+  ensureBootstrapToken,
+} from './access/protection.js';
+import { tokenCommands, type CreatedToken } from './access/tokens.js';
+import { AGENT_PROTOCOL, agentCommands } from './agents/index.js';
 import { createFeed, type Feed } from './changes/feed.js';
 import { banner } from './cli/serve/banner.js';
 import { createLogger } from './cli/serve/logger.js';
@@ -20,13 +23,16 @@ import { loadConfig, type Config } from './config/config.js';
 import { describeConfig } from './config/describe-config.js';
 import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
 import { startLoops } from './engine/server-loops.js';
-import { buildGraph } from './graph/assemble.js';
+import { buildGraph, type GraphDeps } from './graph/assemble.js';
 import { contextFactory } from './graph/context.js';
 import { systemClock, type Clock } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import { StartError } from './kernel/start-error.js';
+import { releaseCommands } from './releases/index.js';
+import { RUNTIME_TYPES, runtimeCommands } from './runtimes/index.js';
 import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
+import type { PublicReads } from './store/public-types.js';
 import { sessionsLike } from './store/session.js';
 import { createMetrics, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
@@ -75,18 +81,32 @@ export async function startSlipway(
   };
   try {
     checkLifecycle();
-    const store = await openStore({
-      ...config.database,
-      dataDir: config.server.dataDir,
-      migrations: MIGRATIONS,
-      log,
-    });
+    const store = await openStoreOf(config, log);
     started.push(() => store.close());
     await checkStoredPhases(store.database.pool);
     return await serve(config, { log, clock, store, started, undo });
   } catch (error) {
     await undo();
     throw error;
+  }
+}
+
+function openStoreOf(config: Config, log: Log): Promise<Store> {
+  const { dataDir } = config.server;
+  return openStore({ ...config.database, dataDir, migrations: MIGRATIONS, log });
+}
+
+/** For the command beside the database: makes a token without a server, whether one runs meanwhile or not. */
+export async function makeTokenBeside(
+  config: Config,
+  { log, clock = systemClock }: SlipwayDeps,
+  input: Readonly<Record<string, unknown>>,
+): Promise<CreatedToken> {
+  const store = await openStoreOf(config, log);
+  try {
+    return await createTokenBeside(store.database, clock, input);
+  } finally {
+    await store.close();
   }
 }
 
@@ -110,13 +130,15 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const auth = authenticator({ pool: database.pool, feed, clock, open: access === 'open' });
   await feed.start();
   started.push(async () => {
-    await auth.flushUses();
     auth.close();
     await feed.stop();
   });
   started.push(database.onCommit(() => feed.wake()));
 
-  const loops = startLoops(config, { database, clock, log });
+  const flushTokenUses = () => auth.flushUses();
+  // On its own: a database that is away must not keep the other parts from stopping.
+  started.push(flushTokenUses);
+  const loops = startLoops(config, { database, clock, log, flushTokenUses });
   started.push(async () => {
     await Promise.all(loops.map((each) => each.stop()));
   });
@@ -124,7 +146,9 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const transport = await startTransport(config, { log, clock, store, feed, auth, access });
   let ending: Promise<void> | undefined;
   const end = (connections: () => Promise<void>) => {
-    ending ??= connections().then(undo);
+    // Asked again, since `close` makes a drain that runs a quick one.
+    const connectionsEnded = connections();
+    ending ??= connectionsEnded.then(undo);
     return ending;
   };
   return {
@@ -149,25 +173,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   const { log, clock, feed, auth } = parts;
   const { database } = parts.store;
   const reads = publicReads(database);
-  const schema = buildGraph({
-    database,
-    reads,
-    feed,
-    clock,
-    server: {
-      version: packageVersion(),
-      accessControl: parts.access === 'tokens',
-      runtimeTypes: ['external'],
-      agentProtocol: AGENT_PROTOCOL,
-    },
-    commands: {
-      deployments: deploymentCommands({ database, clock, feed }),
-      runtimes: runtimeCommands({ database, clock }),
-      releases: releaseCommands({ database, clock }),
-      agents: agentCommands({ database, clock, heartbeatIntervalSeconds: config.agents.heartbeatIntervalSeconds }),
-      tokens: tokenCommands({ database, clock }),
-    },
-  });
+  const schema = buildGraph(graphDeps(config, parts, reads));
 
   const metrics = createMetrics();
   collectDefaultMetrics({ register: metrics.registry });
@@ -198,6 +204,30 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   });
   port = transport.port;
   return transport;
+}
+
+function graphDeps(config: Config, { store, clock, feed, auth, access }: Serving, reads: PublicReads): GraphDeps {
+  const { database } = store;
+  const { heartbeatIntervalSeconds } = config.agents;
+  return {
+    database,
+    reads,
+    feed,
+    clock,
+    server: {
+      version: packageVersion(),
+      accessControl: access === 'tokens',
+      runtimeTypes: RUNTIME_TYPES,
+      agentProtocol: AGENT_PROTOCOL,
+    },
+    commands: {
+      deployments: deploymentCommands({ database, clock, feed }),
+      runtimes: runtimeCommands({ database, clock }),
+      releases: releaseCommands({ database, clock }),
+      agents: agentCommands({ database, clock, heartbeatIntervalSeconds }),
+      tokens: tokenCommands({ database, clock, written: (token) => auth.written(token) }),
+    },
+  };
 }
 
 /** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */

@@ -58,7 +58,9 @@ describe('GraphiQL', () => {
       await page.keyboard.press('Control+a');
       // Inserted as a paste is: typing letter by letter would close brackets by itself.
       await page.keyboard.insertText(SUBSCRIPTION);
-      const opened = page.waitForEvent('websocket');
+      // The tab takes the operation's name once the editor has understood it; before, there is nothing to run.
+    await page.locator('.graphiql-tab').getByText('Typed').waitFor();
+    const opened = page.waitForEvent('websocket');
       await page.keyboard.press('Control+Enter');
       const socket = await opened;
       expect(socket.url()).toBe(`${server.url.replace('http', 'ws')}/graphql`);
