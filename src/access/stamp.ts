@@ -4,7 +4,7 @@ import type { Stamp } from '../store/versioned.js';
 import type { Grant } from './grant.js';
 
 /** Who writes and why, for the change row of a write made with this grant. */
-export function stampOf(grant: Grant, reason: string, message?: string): Stamp {
+export function stampOf(grant: Grant, reason: string | null, message?: string): Stamp {
   return {
     actor: grant.actor.id,
     reason,

@@ -194,7 +194,7 @@ async function decideReport(parts: Parts, row: DeploymentRow, patch: PatchDeploy
   return {
     kind: 'applied',
     write: (grant: Grant<'deployment:report'>, db: Queryable) => {
-      const stamp = stampOf(grant, patch.reason ?? 'Reported', patch.message);
+      const stamp = stampOf(grant, patch.reason ?? null, patch.message);
       return deploymentPatchStatus(db, grant, patch.id, row.version, decision.status, stamp);
     },
   } as const;

@@ -21,8 +21,15 @@ const BATCH = 500;
 /** What the server does by itself. Every replica runs all of it: doing it twice at once does the same as once. */
 export function startLoops(
   config: Pick<Config, 'agents' | 'retention'>,
-  { database, clock, log }: { readonly database: Database; readonly clock: Clock; readonly log: Log },
+  parts: {
+    readonly database: Database;
+    readonly clock: Clock;
+    readonly log: Log;
+    /** Writes down which tokens were used since the last time. */
+    readonly flushTokenUses: () => Promise<void>;
+  },
 ): Loop[] {
+  const { database, clock, log } = parts;
   const deps = { clock, log, random: Math.random };
   const { heartbeatTimeoutSeconds, sweepSeconds } = config.agents;
   const ago = (ms: number) => new Date(clock.now().getTime() - ms);
@@ -37,6 +44,7 @@ export function startLoops(
   });
   return [
     loop('retention', 600, () => retention.run(), deps),
+    loop('token-uses', 15, parts.flushTokenUses, deps),
     loop('agents', sweepSeconds, agentSweep({ database, log, heartbeatTimeoutSeconds }), deps),
     // Only what a server that stopped between two steps left behind; otherwise a runtime goes with its last deployment.
     loop(

@@ -163,7 +163,7 @@ async function patchRuntimeStatus(
         const decision = applyRuntimeStatus(runtimeState(row), parsed.value, deps.clock.now());
         if (decision.kind !== 'applied') return decision;
         const { status } = decision;
-        const stamp = stampOf(grant, reason ?? 'Reported', message);
+        const stamp = stampOf(grant, reason ?? null, message);
         return { kind: 'applied', write: () => runtimePatchStatus(db, grant, id, row.version, status, stamp) };
       },
     }),

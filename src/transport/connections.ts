@@ -4,6 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { Tally, type TransportLimits } from './limits.js';
 import type { Verdict } from './liveness.js';
 import type { TransportMetrics } from './metrics.js';
+import type { Outlet } from './outlet.js';
 
 /**
  * All sockets and event streams of the process: how many each principal may hold, and one sweep over all of them that
@@ -27,6 +28,7 @@ export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];
 
 export interface SweptConnection {
   readonly actor: Actor | undefined;
+  readonly outlet: Pick<Outlet, 'unsentBytes'>;
   judge(nowMs: number): Verdict;
   ping(): void;
   end(code: CloseCode, reason: string): void;
@@ -42,6 +44,8 @@ export interface Connections {
   readonly nowMs: number;
   readonly open: ReadonlySet<SweptConnection>;
   readonly principals: number;
+  /** Of all connections together: what slow readers make us hold. */
+  readonly unsentBytes: number;
   stop(): void;
 }
 
@@ -88,6 +92,11 @@ export function createConnections(deps: ConnectionsDeps): Connections {
     open,
     get principals() {
       return perPrincipal.keys;
+    },
+    get unsentBytes() {
+      let bytes = 0;
+      for (const { outlet } of open) bytes += outlet.unsentBytes;
+      return bytes;
     },
     stop: () => cancel(),
   };

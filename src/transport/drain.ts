@@ -25,6 +25,8 @@ export interface DrainDeps {
   readonly settings: DrainSettings;
   readonly connections: Connections;
   readonly inFlight: InFlight;
+  /** No more waiting. */
+  readonly hurry: AbortSignal;
   /** Stops accepting; idle keep-alive connections go at once. */
   readonly stopAccepting: () => void;
   /** Cuts whatever connection is left. */
@@ -32,9 +34,20 @@ export interface DrainDeps {
 }
 
 export async function drainConnections(deps: DrainDeps): Promise<void> {
-  const { clock, connections, inFlight, settings } = deps;
-  const wait = (ms: number) => new Promise<void>((resolve) => {
-      clock.after(ms, resolve);
+  const { clock, connections, hurry, inFlight, settings } = deps;
+  const wait = (ms: number) =>
+    new Promise<void>((resolve) => {
+      if (hurry.aborted) {
+        resolve();
+        return;
+      }
+      const finish = () => {
+        cancel();
+        hurry.removeEventListener('abort', finish);
+        resolve();
+      };
+      const cancel = clock.after(ms, finish);
+      hurry.addEventListener('abort', finish);
     });
 
   deps.log.info({ connections: connections.open.size, inFlight: inFlight.count }, 'draining');

@@ -76,6 +76,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not open this port. Set SLIPWAY_PORT above 1023.',
   EADDRNOTAVAIL: 'this machine has no such address. Set SLIPWAY_HOST.',
   ENOTFOUND: 'this host name is not known here. Set SLIPWAY_HOST.',
+  EAI_AGAIN: 'this host name cannot be looked up here. Set SLIPWAY_HOST.',
 };
 
 const METHODS = 'GET, HEAD, POST, OPTIONS';

@@ -5,7 +5,7 @@ import type { OriginPolicy } from '../access/origins.js';
 import type { Context } from '../graph/context.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
-import { createConnections } from './connections.js';
+import { CLOSE, createConnections } from './connections.js';
 import { drainConnections } from './drain.js';
 import { createGraphiQL } from './graphiql.js';
 import { createGraphQLDoor } from './graphql-door.js';
@@ -56,10 +56,17 @@ export interface Transport {
   readonly port: number;
   /** The graceful way out; resolves when nothing is left. A second call joins the first. */
   drain(): Promise<void>;
-  /** The quick one: connections are told (1012) and cut. */
+  /** The quick one: connections are told (1012) and cut. Makes a drain that runs a quick one too. */
   close(): Promise<void>;
   /** What is open now. */
-  readonly open: { readonly connections: number; readonly subscriptions: number; readonly groups: number; readonly principals: number; readonly inFlight: number };
+  readonly open: {
+    readonly connections: number;
+    readonly subscriptions: number;
+    readonly groups: number;
+    readonly principals: number;
+    readonly inFlight: number;
+    readonly unsentBytes: number;
+  };
 }
 
 export async function startHttp(deps: TransportDeps): Promise<Transport> {
@@ -68,6 +75,7 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
   const random = deps.random ?? Math.random;
   const actorState = (actor: Parameters<Authenticator['actorState']>[0]) => authenticator.actorState(actor);
   let draining: Promise<void> | undefined;
+  const hurry = new AbortController();
 
   const pipeline = createPipeline({ ...deps, limits, introspection: settings.introspection });
   const inFlight = createInFlight();
@@ -117,17 +125,17 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
       draining ??= drainConnections({
         ...{ clock, log, connections, inFlight },
         settings: settings.drain,
+        hurry: hurry.signal,
         stopAccepting: () => server.close(),
         cut: () => server.closeAllConnections(),
       }).then(end);
       return draining;
     },
     close() {
-      const already = draining;
-      draining ??= Promise.resolve();
-      if (already) return already;
-      for (const connection of connections.open) connection.end(1012, 'Server stops: connect again');
-      return end();
+      hurry.abort();
+      for (const connection of connections.open) connection.end(CLOSE.restart, 'Server stops: connect again');
+      draining ??= end();
+      return draining;
     },
     get open() {
       return {
@@ -136,6 +144,7 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
         groups: hub.groups,
         principals: connections.principals,
         inFlight: inFlight.count,
+        unsentBytes: connections.unsentBytes,
       };
     },
   };
@@ -143,12 +152,13 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
 
 interface Counted {
   readonly hub: { readonly open: number; readonly groups: number };
-  readonly connections: { readonly open: ReadonlySet<unknown> };
+  readonly connections: { readonly open: ReadonlySet<unknown>; readonly unsentBytes: number };
   readonly inFlight: { readonly count: number };
 }
 
 function registerGauges({ metrics: { registry }, feedStats }: TransportDeps, { hub, connections, inFlight }: Counted): void {
   gauge(registry, 'slipway_connections', 'Open WebSockets and event streams.', () => connections.open.size);
+  gauge(registry, 'slipway_unsent_bytes', 'Bytes that wait for slow readers.', () => connections.unsentBytes);
   gauge(registry, 'slipway_subscriptions', 'Open subscriptions.', () => hub.open);
   gauge(registry, 'slipway_subscription_groups', 'Groups of equal subscriptions, which share executions.', () => hub.groups);
   gauge(registry, 'slipway_requests_in_flight', 'Requests and socket operations that run now.', () => inFlight.count);

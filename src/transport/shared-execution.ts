@@ -62,7 +62,11 @@ export function createSharedExecution(pipeline: Pipeline, onExecuted: () => void
       const made = execute(group, group.caller, event);
       variants.set(event.variant, made);
       // Whoever comes after the execution gets the bytes, not a promise of them.
-      if (made instanceof Promise) void made.then((bytes) => variants.set(event.variant, bytes));
+      if (made instanceof Promise) {
+        const keep = (bytes: Buffer) => void variants.set(event.variant, bytes);
+        // A failure is told to each of those who wait for it.
+        made.then(keep, () => undefined);
+      }
       return made;
     },
     get groups() {

@@ -18,12 +18,14 @@ export interface EventStreamClient {
 export interface EventStreamOptions {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Record<string, string>;
+  /** Reads nothing of the body. */
+  readonly stalled?: boolean;
 }
 
 export async function openEventStream(
   url: string,
   request: { readonly query: string; readonly variables?: object },
-  { method = 'POST', headers = {} }: EventStreamOptions = {},
+  { method = 'POST', headers = {}, stalled = false }: EventStreamOptions = {},
 ): Promise<EventStreamClient> {
   const abort = new AbortController();
   const parameters = new URLSearchParams({ query: request.query, variables: JSON.stringify(request.variables ?? {}) });
@@ -57,7 +59,7 @@ export async function openEventStream(
       }
     }
   };
-  void read(response.body)
+  void (stalled ? new Promise<void>(() => undefined) : read(response.body))
     .catch(() => undefined) // aborted, or cut: the stream has ended either way
     .then(() => {
       state.ended = true;

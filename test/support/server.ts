@@ -17,7 +17,12 @@ export interface ServerOptions {
   readonly databaseUrl?: string;
   /** More settings, by their names. */
   readonly env?: Environment;
+  /** In this process only. */
   readonly log?: Log;
+  /** The user that a process runs as, where the caller is root. */
+  readonly as?: { readonly uid: number; readonly gid: number } | undefined;
+  /** A process with a group of its own, as a shell makes one for what is typed in a terminal. */
+  readonly ownGroup?: boolean;
 }
 
 /** Short waits, so that no test waits for a default made for people. */
@@ -61,6 +66,8 @@ export function spawnServer(
     cwd: ROOT,
     env: { PATH: process.env['PATH'] ?? '', ...environment(options) },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: options.ownGroup ?? false,
+    ...options.as,
   });
   const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));

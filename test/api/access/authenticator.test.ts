@@ -297,8 +297,9 @@ describe('actorState', () => {
     await elsewhere.pool.query('DELETE FROM token WHERE id = $1', [two.token.id]);
     await waitFor(() => authenticator.actorState(first) === 'revoked', 'the update');
     await waitFor(() => authenticator.actorState(second) === 'revoked', 'the removal');
-    for (const { secret } of [one, two])
-      {expect(await authenticator.fromBearer(secret, AWAY)).toBeInstanceOf(AuthFailure);}
+    for (const { secret } of [one, two]) {
+      expect(await authenticator.fromBearer(secret, AWAY)).toBeInstanceOf(AuthFailure);
+    }
   });
 
   it('knows of a revocation that came while the token was being looked up', async () => {

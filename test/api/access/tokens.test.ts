@@ -177,12 +177,13 @@ describe('updateToken', () => {
     );
     expect(outcomes.filter(({ done }) => done)).toHaveLength(1);
     for (const outcome of outcomes) {
-      if (!outcome.done)
-        {expect(outcome.failure).toMatchObject({
+      if (!outcome.done) {
+        expect(outcome.failure).toMatchObject({
           kind: 'VersionConflict',
           currentVersion: 2,
           current: { version: 2 },
-        });}
+        });
+      }
     }
   });
 

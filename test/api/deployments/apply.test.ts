@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../../src/store/database.js';
-import { local, someone } from '../../support/callers.js';
+import { someone } from '../../support/callers.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import {
   aDeployment,

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { openEventStream } from '../../support/event-stream.js';
+import { openAcknowledged, openSocket, sendTogether, subscribe } from '../../support/raw-socket.js';
+import { startTestTransport, type TestTransport } from '../../support/transport-server.js';
+import { waitFor } from '../../support/wait-for.js';
+
+/**
+ * Opening and closing in every way leaves nothing: no stream, no place in a cap, no timer, no socket. A small form of
+ * the fifty thousand cycles of the soak run.
+ */
+const OPEN = 'subscription { deploymentPhaseChanged { value } }';
+const CYCLES = 200;
+const NOTHING = { connections: 0, subscriptions: 0, groups: 0, principals: 0, inFlight: 0, unsentBytes: 0 };
+
+describe('opening and closing', () => {
+  let server: TestTransport;
+  let timersBefore = 0;
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  beforeAll(async () => {
+    server = await startTestTransport({ limits: { messagesPerSecond: 100_000, messagesBurst: 100_000 } });
+    await server.post({ query: '{ head }' }); // whatever is made once is made now
+    timersBefore = timers();
+  });
+  afterAll(() => server.close());
+
+  const nothingIsLeft = () =>
+    waitFor(() => {
+      const { open } = server.transport;
+      return server.topics.a.streams.size === 0 && JSON.stringify(open) === JSON.stringify(NOTHING);
+    }, `nothing is left: ${JSON.stringify(server.transport.open)}`);
+
+  it('by complete', async () => {
+    const socket = await openAcknowledged(server.wsUrl);
+    for (let n = 0; n < CYCLES; n++) {
+      socket.send(subscribe(`s${n}`, OPEN));
+      if (n % 2 === 0) server.topics.a.publish(n);
+      socket.send({ id: `s${n}`, type: 'complete' });
+    }
+    socket.send({ type: 'ping' });
+    await waitFor(() => socket.messages.at(-1)?.type === 'pong', 'all was read');
+    expect(server.transport.open.subscriptions).toBe(0);
+    socket.close();
+    await nothingIsLeft();
+  });
+
+  it('by complete in the packet of the subscribe', async () => {
+    const socket = await openAcknowledged(server.wsUrl);
+    sendTogether(socket, Array.from({ length: CYCLES }, (_, n) => [subscribe(`s${n}`, OPEN), { id: `s${n}`, type: 'complete' }]).flat());
+    socket.send({ type: 'ping' });
+    await socket.next('pong');
+    socket.close();
+    await nothingIsLeft();
+  });
+
+  it('by ids that come again while their first use is pending', async () => {
+    const socket = await openAcknowledged(server.wsUrl);
+    sendTogether(socket, Array.from({ length: CYCLES }, () => [subscribe('s', OPEN), { id: 's', type: 'complete' }]).flat());
+    socket.send({ type: 'ping' });
+    await waitFor(() => socket.messages.at(-1)?.type === 'pong', 'all was read');
+    socket.close();
+    await nothingIsLeft();
+  });
+
+  it('by sockets that close, break, or leave while they subscribe', async () => {
+    for (let n = 0; n < CYCLES; n += 10) {
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, m) => {
+          const socket = await openAcknowledged(server.wsUrl);
+          socket.send(subscribe('a', OPEN));
+          socket.send(subscribe('b', OPEN));
+          if (m % 3 === 0) await waitFor(() => server.topics.a.streams.size > 0, 'one is open');
+          if (m % 2 === 0) socket.ws.terminate();
+          else socket.close();
+        }),
+      );
+    }
+    await nothingIsLeft();
+  });
+
+  it('by sockets that never say who they are', async () => {
+    const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket(server.wsUrl)));
+    for (const socket of sockets) socket.ws.terminate();
+    await nothingIsLeft();
+  });
+
+  it('by event streams that are dropped', async () => {
+    for (let n = 0; n < CYCLES; n += 10) {
+      const streams = await Promise.all(Array.from({ length: 10 }, () => openEventStream(server.url, { query: OPEN })));
+      server.topics.a.publish(n);
+      for (const stream of streams) stream.close();
+    }
+    await nothingIsLeft();
+  });
+
+  it('by sources that end or fail', async () => {
+    const socket = await openAcknowledged(server.wsUrl);
+    for (let n = 0; n < CYCLES; n += 10) {
+      for (let m = 0; m < 10; m++) socket.send(subscribe(`${n + m}`, OPEN));
+      await waitFor(() => server.topics.a.streams.size === 10, 'ten are open');
+      server.topics.a.end();
+      await waitFor(() => server.transport.open.subscriptions === 0, 'all have ended');
+    }
+    socket.close();
+    await nothingIsLeft();
+  });
+
+  it('leaves no timer', async () => {
+    await nothingIsLeft();
+    await waitFor(() => timers() <= timersBefore + 1, 'timers are as they were'); // one is this very wait
+  });
+});
