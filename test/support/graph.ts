@@ -45,10 +45,16 @@ export interface TestStream {
 export interface Answer {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as wide as the documents of tests
   readonly data: any;
-  readonly errors: readonly { readonly message: string; readonly extensions: unknown; readonly path?: unknown }[];
+  readonly errors: readonly {
+    readonly message: string;
+    readonly extensions: unknown;
+    readonly path?: unknown;
+  }[];
 }
 
-export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphDeps> = () => ({})): Promise<TestGraph> {
+export async function startTestGraph(
+  extend: (deps: GraphDeps) => Partial<GraphDeps> = () => ({}),
+): Promise<TestGraph> {
   const testDatabase = await createDatabase();
   const database = openStore(testDatabase);
   const feed = createFeed({
@@ -63,7 +69,14 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
   const deps: GraphDeps = {
     ...parts,
     reads: publicReads(database),
-    server: { version: '0.0.0-test', accessControl: false, runtimeTypes: ['external'], agentProtocol: AGENT_PROTOCOL },
+    server: {
+      version: '0.0.0-test',
+      accessControl: false,
+      runtimeTypes: ['external'],
+      heartbeatIntervalSeconds: 20,
+      heartbeatTimeoutSeconds: 60,
+      agentProtocol: AGENT_PROTOCOL,
+    },
     commands: {
       deployments: deploymentCommands(parts),
       runtimes: runtimeCommands(parts),
@@ -95,7 +108,8 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
     feed,
     deps,
     contextOf,
-    run: async (text, variables = {}, caller = local) => answerOf(await execute(argumentsOf(text, variables, caller)), caller),
+    run: async (text, variables = {}, caller = local) =>
+      answerOf(await execute(argumentsOf(text, variables, caller)), caller),
     async stream(text, variables = {}, caller = local) {
       const results = await subscribe(argumentsOf(text, variables, caller));
       if (!(Symbol.asyncIterator in results)) throw new Error(JSON.stringify(answerOf(results, caller)));
@@ -105,7 +119,10 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
             const { done, value } = await results.next();
             return done === true ? { data: undefined, errors: [] } : answerOf(value, caller);
           } catch (error) {
-            return { data: undefined, errors: [maskError(error, caller.requestId, 'execute').formatted].map(withExtensions) };
+            return {
+              data: undefined,
+              errors: [maskError(error, caller.requestId, 'execute').formatted].map(withExtensions),
+            };
           }
         },
         close: async () => void (await results.return?.()),
@@ -125,11 +142,15 @@ export async function startTestGraph(extend: (deps: GraphDeps) => Partial<GraphD
 }
 
 function answerOf(result: ExecutionResult, caller: Caller): Answer {
-  const errors = (result.errors ?? []).map((error) => withExtensions(maskError(error, caller.requestId, 'execute').formatted));
+  const errors = (result.errors ?? []).map((error) =>
+    withExtensions(maskError(error, caller.requestId, 'execute').formatted),
+  );
   return { data: result.data === undefined ? undefined : JSON.parse(JSON.stringify(result.data)), errors };
 }
 
-function withExtensions<T extends { readonly extensions?: unknown }>(formatted: T): T & { readonly extensions: unknown } {
+function withExtensions<T extends { readonly extensions?: unknown }>(
+  formatted: T,
+): T & { readonly extensions: unknown } {
   return { ...formatted, extensions: formatted.extensions };
 }
 
