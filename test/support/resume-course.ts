@@ -31,6 +31,8 @@ export interface CourseOptions {
   readonly rounds: number;
   /** In every so many rounds a server is killed with -9 and started again. */
   readonly killEvery: number;
+  /** How long clients may take to catch up after the last write. */
+  readonly settleMs?: number;
   /** For the check of the check: a subscription that resumes nothing. */
   readonly phases?: (client: SlipwayClient) => AsyncIterable<unknown>;
 }
@@ -102,7 +104,7 @@ export async function runResumeCourse(options: CourseOptions): Promise<CourseRes
       await waitFor(() => writing.count >= goal, 'writes between two rounds', SETTLE_MS);
     }
     await writing.stop();
-    return await compare(options.database, runners, { cuts, kills, connections: proxy.accepted });
+    return await compare(options, runners, { cuts, kills, connections: proxy.accepted });
   } finally {
     for (const { client } of runners) client.close();
     await proxy.close();
@@ -273,7 +275,7 @@ async function look(
 const factsOf = ({ id, version, status }: DeploymentPartsFragment) => ({ id, version, phase: status.phase });
 
 async function compare(
-  database: TestDatabase,
+  { database, settleMs = SETTLE_MS }: CourseOptions,
   runners: readonly Runner[],
   counts: Pick<CourseResult, 'cuts' | 'kills' | 'connections'>,
 ): Promise<CourseResult> {
@@ -296,7 +298,7 @@ async function compare(
       ({ failure, received: got }) => failure === null && (got === null || got.length >= written.length),
     ) && held().every((names) => names.join() === stored.join());
   // What is lost stays away: then the comparison says which.
-  await waitFor(settled, 'all clients have caught up', SETTLE_MS).catch(() => undefined);
+  await waitFor(settled, 'all clients have caught up', settleMs).catch(() => undefined);
   const failures = runners.flatMap(({ failure }) => (failure === null ? [] : [failure]));
   if (failures.length > 0) throw new AggregateError(failures, 'subscriptions failed');
   return {
