@@ -115,7 +115,7 @@ async function generateUnlocked() {
 async function bundle() {
   const esbuild = await import('esbuild');
   const entryPoints = filesUnder('src').filter((file) =>
-    /^src\/(main|client\/index|cli\/[^/]+|demo\/[^/]+)\.ts$/.test(file),
+    /^src\/(main|client\/(?:index|node)|cli\/[^/]+|demo\/[^/]+)\.ts$/.test(file),
   );
   if (entryPoints.length === 0) return;
   const { metafile } = await esbuild.build({

@@ -33,8 +33,9 @@ export function main([port = '0', release = 'unknown']: readonly string[]): void
   });
   server.listen(Number(port), '127.0.0.1', () => {
     const address = server.address();
-    if (address !== null && typeof address === 'object')
+    if (address !== null && typeof address === 'object') {
       process.stdout.write(`http://127.0.0.1:${address.port}\n`);
+    }
   });
   // Whoever started it holds the other end: without a parent it would run for ever.
   process.stdin.on('end', () => process.exit(0)).resume();

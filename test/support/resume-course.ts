@@ -135,8 +135,9 @@ async function seed(database: TestDatabase): Promise<readonly DeploymentRow[]> {
   const store = openStore(database, 'seed', 2);
   const runtime = await seedRuntime(store);
   const rows: DeploymentRow[] = [];
-  for (let index = 0; index < OBJECTS; index += 1)
+  for (let index = 0; index < OBJECTS; index += 1) {
     rows.push(await seedDeployment(store, { runtimeId: runtime.id, phase: 'RUNNING' }));
+  }
   await store.close();
   return rows;
 }
@@ -170,8 +171,9 @@ function enter(url: string, index: number, phases: CourseOptions['phases']): Run
         onChange(change) {
           if (change.type === 'synced') return;
           const { id, version } = change.object;
-          if (change.type !== 'removed' && version <= (versions.get(id) ?? 0))
+          if (change.type !== 'removed' && version <= (versions.get(id) ?? 0)) {
             repeated.push(nameOf(change.object));
+          }
           versions.set(id, version);
         },
       },
@@ -204,14 +206,14 @@ function write(
   urls: () => readonly string[],
 ): { readonly count: number; stop(): Promise<void> } {
   let count = 0;
-  let stopped = false;
+  const stopping = new AbortController();
   const loops = rows.map(async (row, index) => {
     let seen: { id: string; version: number; phase: string } = {
       id: row.id,
       version: row.version,
       phase: row.phase,
     };
-    for (let turn = index; !stopped; turn += 1) {
+    for (let turn = index; !stopping.signal.aborted; turn += 1) {
       const all = urls();
       const client = createSlipwayClient({
         url: all[turn % all.length] ?? '',
@@ -237,7 +239,7 @@ function write(
       return count;
     },
     async stop() {
-      stopped = true;
+      stopping.abort();
       await Promise.all(loops);
     },
   };
@@ -250,14 +252,9 @@ async function move(
   const phase = seen.phase === 'RUNNING' ? 'REFRESH_FAILED' : 'RUNNING';
   const input = { id: seen.id, expectedVersion: seen.version, phase } as const;
   const { patchDeploymentStatus: result } = await client.mutate(PatchDeploymentStatusDocument, { input });
-  switch (result.__typename) {
-    case 'PatchDeploymentStatusPayload':
-      return factsOf(result.deployment);
-    case 'DeploymentVersionConflict':
-      return factsOf(result.current);
-    default:
-      throw new Error(`${result.__typename}: ${result.message}`);
-  }
+  if (result.__typename === 'PatchDeploymentStatusPayload') return factsOf(result.deployment);
+  if (result.__typename === 'DeploymentVersionConflict') return factsOf(result.current);
+  throw new Error(`${result.__typename}: ${result.message}`);
 }
 
 async function look(

@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 let bundled: Promise<string> | undefined;
 
 /** src/client/index.ts for a browser, as `globalThis.slipway`. Fails if it needs anything that a browser has not. */
-export function clientBundle(): Promise<string> {
+function clientBundle(): Promise<string> {
   bundled ??= build({
     absWorkingDir: ROOT,
     entryPoints: ['src/client/index.ts'],

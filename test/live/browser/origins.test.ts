@@ -73,7 +73,7 @@ function subscribeIn(page: Page, transport: 'websocket' | 'sse'): Promise<void> 
       const stream = inPage.subscribe(DeploymentPhaseChangedDocument, {});
       void (async () => {
         for await (const { deploymentPhaseChanged: event } of stream)
-          globalThis.told.push(`${event.to}@${event.version}`);
+          {globalThis.told.push(`${event.to}@${event.version}`);}
       })();
       await stream.opened;
     },

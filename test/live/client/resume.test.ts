@@ -55,7 +55,7 @@ describe('clients whose connections are cut at random', () => {
       clients: 4,
       rounds: 9,
       killEvery: 100,
-        settleMs: 2_000,
+      settleMs: 2_000,
       phases: (client) => client.subscribe(FORGETFUL, {}, { onGap: () => undefined }),
     });
     const faults = result.received.flatMap((got) => faultsIn(result.written, got));

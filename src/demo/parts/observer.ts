@@ -4,7 +4,7 @@ import {
   type AgentHealth,
   type DeploymentPhase,
   type SlipwayClient,
-} from '../client/index.js';
+} from '../../client/index.js';
 import type { Say } from './say.js';
 
 /** What the live streams told, in order. */

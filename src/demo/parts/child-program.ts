@@ -40,7 +40,10 @@ export async function startProgram(file: string, release: string): Promise<Child
 function firstLine(child: ChildProcess, ended: Promise<string>): Promise<string> {
   return new Promise((resolve, reject) => {
     const { stdout } = child;
-    if (!stdout) return reject(new Error('The program has no output.'));
+    if (!stdout) {
+      reject(new Error('The program has no output.'));
+      return;
+    }
     createInterface({ input: stdout }).once('line', resolve);
     void ended.then((why) => reject(new Error(why)));
     setTimeout(() => reject(new Error(`The program said nothing for ${START_MS} ms.`)), START_MS).unref();

@@ -3,7 +3,7 @@ import {
   HeartbeatAgentDocument,
   RegisterAgentDocument,
   type SlipwayClient,
-} from '../client/index.js';
+} from '../../client/index.js';
 import { refusal } from './controller.js';
 
 /** An agent that registers and beats, and carries out nothing. */
@@ -36,8 +36,9 @@ export async function registerAgent(client: SlipwayClient, name: string): Promis
     const { heartbeatAgent } = await client.mutate(HeartbeatAgentDocument, {
       input: { id: agent.id, session, sequence, consumerLag },
     });
-    if (heartbeatAgent.__typename !== 'HeartbeatAgentPayload')
+    if (heartbeatAgent.__typename !== 'HeartbeatAgentPayload') {
       throw refusal('heartbeatAgent', heartbeatAgent);
+    }
   }
 
   return {

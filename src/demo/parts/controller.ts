@@ -7,7 +7,7 @@ import {
   type DeploymentPartsFragment,
   type PatchDeploymentStatusInput,
   type SlipwayClient,
-} from '../client/index.js';
+} from '../../client/index.js';
 
 /** A mutation answered with one of its failures: for the demo that is the end. */
 export class DemoFailure extends Error {
@@ -93,8 +93,9 @@ export async function report(
     input: { id: seen.id, expectedVersion: seen.version, observedGeneration: seen.generation, ...patch },
   });
   if (result.__typename === 'PatchDeploymentStatusPayload') return result.deployment;
-  if (result.__typename === 'DeploymentVersionConflict')
+  if (result.__typename === 'DeploymentVersionConflict') {
     return { currentVersion: result.currentVersion, current: result.current };
+  }
   throw refusal('patchDeploymentStatus', result);
 }
 
