@@ -55,7 +55,7 @@ const INSTEAD = {
 
 const alternatives = (names) => names.join('|').replaceAll('.', '\\.');
 const ANY_DOMAIN = `(?:${alternatives(DOMAINS)})`;
-const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands|schema(?:-mutations|-streams)?|index)\\.ts$)`;
+const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands(?:-apply|-parts)?|schema(?:-mutations|-streams)?|index)\\.ts$)`;
 
 // A package is matched by its folder, or by its bare name where it is not installed.
 const packages = (pattern) => `(?:^|/node_modules/|^node_modules/)(?:${pattern})(?:/|$)`;
@@ -294,7 +294,10 @@ module.exports = {
       comment:
         'GraphQL is known in graph/, */schema.ts, transport/ and client/: return plain data and translate there.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/(?:graph|transport|client)/', '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$'] },
+      from: {
+        path: '^src/',
+        pathNot: ['^src/(?:graph|transport|client)/', '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$'],
+      },
       to: { path: packages('graphql|@pothos/[^/]+') },
     },
     {

@@ -19,6 +19,7 @@ import { AGENT_PROTOCOL, agentCommands } from './agents/index.js';
 import { createFeed, type Feed } from './changes/feed.js';
 import { banner } from './cli/serve/banner.js';
 import { createLogger } from './cli/serve/logger.js';
+import { untilSignalled } from './cli/serve/until-signalled.js';
 import { loadConfig, type Config } from './config/config.js';
 import { describeConfig } from './config/describe-config.js';
 import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
@@ -189,7 +190,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   );
   const transport = await startHttp({
     schema,
-    createContext: contextFactory(reads),
+    createContext: contextFactory(reads, (kind) => metrics.failures.inc({ kind })),
     settings: transportSettings(config),
     clock,
     log,
@@ -238,50 +239,24 @@ function graphDeps(
 
 /** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */
 export async function main(): Promise<void> {
-  let slipway: Slipway;
   try {
     const config = loadConfig();
     const log = createLogger(config.log);
     log.debug({ config: describeConfig(config) }, 'Starting');
-    slipway = await startSlipway(config, { log });
-    endOnSignals(slipway, log);
+    const { server, asked } = await untilSignalled(log, () => startSlipway(config, { log }));
+    if (asked) return;
+    process.stdout.write(
+      banner({
+        version: packageVersion(),
+        url: server.url,
+        database: `PostgreSQL ${server.store.serverVersion}${server.store.embedded ? ', embedded' : ''}`,
+        access: server.access === 'open' ? 'open' : 'token',
+      }),
+    );
   } catch (error) {
     process.stderr.write(error instanceof StartError ? `${error.publicMessage}\n` : `${asStack(error)}\n`);
     process.exitCode = 1;
-    return;
   }
-  process.stdout.write(
-    banner({
-      version: packageVersion(),
-      url: slipway.url,
-      database: `PostgreSQL ${slipway.store.serverVersion}${slipway.store.embedded ? ', embedded' : ''}`,
-      access: slipway.access === 'open' ? 'open' : 'token',
-    }),
-  );
-}
-
-/** The first signal drains; a second one cuts. Timers of the server never hold the process, so this one does. */
-function endOnSignals(slipway: Slipway, log: Log): void {
-  let signals = 0;
-  const end = (signal: NodeJS.Signals) => {
-    signals += 1;
-    if (signals > 2) process.exit(1);
-    log.info({ signal }, signals === 1 ? 'Draining; once more to stop at once' : 'Stopping at once');
-    const hold = setInterval(() => undefined, 60_000);
-    const ended = signals === 1 ? slipway.drain() : slipway.close();
-    ended.then(
-      () => {
-        clearInterval(hold);
-        process.exit(0);
-      },
-      (error: unknown) => {
-        log.error({ err: error }, 'The end was not orderly');
-        process.exit(1);
-      },
-    );
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
 }
 
 function asStack(error: unknown): string {

@@ -16,7 +16,10 @@ export function agentWhere(predicate: AgentPredicate, _grant: Grant<'agent:read'
 }
 
 /** An agent with what its last heartbeat said, as the log's projections carry it. */
-export type AgentSnapshotRow = AgentRow & { readonly consumerLag: number | null; readonly lastHeartbeatAt: Date | null };
+export type AgentSnapshotRow = AgentRow & {
+  readonly consumerLag: number | null;
+  readonly lastHeartbeatAt: Date | null;
+};
 
 /** The same set for a watch's snapshot, on the transaction of the feed. */
 export function agentSnapshot(

@@ -24,10 +24,9 @@ import { createWakes, type Wakes } from './wakes.js';
 
 export type * from './stream-types.js';
 export { StreamEnded } from './stream-types.js';
-export { LOG_POSITION } from './log.js';
 
 /** The feed is current while its last step is younger. */
-export const CURRENT_MS = 5_000;
+const CURRENT_MS = 5_000;
 const TICK_MS = 1_000;
 
 export interface FeedDeps {
@@ -93,7 +92,7 @@ class LogFeed implements Feed, StepSink {
   }
 
   async head(): Promise<string> {
-    const { epoch, position } = await readLogState(this.#deps.database.pool);
+    const { epoch, position } = await this.#unlessDown(readLogState(this.#deps.database.pool));
     return encodeCursor({ form: 'at', epoch, at: position });
   }
 
@@ -187,6 +186,7 @@ class LogFeed implements Feed, StepSink {
     this.#counts.badRows += 1;
     this.#live.outage = 'The change feed stands still at a change that this server cannot read.';
     for (const stream of [...this.#streams]) stream.fail('UNAVAILABLE', this.#live.outage);
+    for (const waiting of [...this.#waiting]) waiting.done(false);
   }
 
   // ------------------------------------------------------------------------------------------------------------------

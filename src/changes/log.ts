@@ -5,9 +5,8 @@
 import type { ObjectKind } from '../kernel/ids.js';
 import { formatSnapshot, FIRST_XID, parseSnapshot, type Snapshot } from '../kernel/snapshot.js';
 import type { Queryable } from '../store/database.js';
+import { LOG_POSITION } from '../store/log-position.js';
 
-/** What lists select in the transaction of their rows, for `Feed.cursorOf`. Any role may call it. */
-export const LOG_POSITION = 'slipway_log_position()';
 /** Rows between a cursor and now, of all kinds, that a resume or a page looks through. */
 export const STEP_MAX_ROWS = 200_000;
 export const READ_ROWS = 500;

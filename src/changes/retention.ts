@@ -5,25 +5,19 @@
  * In batches of their own transactions, off the writers' path; replicas take turns. The floor moves in the transaction
  * that removes, and never back. Ages are judged by the database's clock, which also wrote the times.
  */
-import { backoffMs } from '../kernel/backoff.js';
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
 import type { Database } from '../store/database.js';
 
-export const PAYLOAD_MIN_HOURS = 48;
-export const PAYLOAD_DAYS = 7;
-export const ROW_DAYS = 400;
+const PAYLOAD_MIN_HOURS = 48;
+const PAYLOAD_DAYS = 7;
+const ROW_DAYS = 400;
 const BATCH_ROWS = 2_000;
 /** A pass ends after so many batches; the next one goes on. */
-const BATCHES_MAX = 500;
-const PASS_INTERVAL_MS = 10 * 60_000;
+const BATCHES_MAX = 50;
 /** "slipway change log retention": one pass at a time, over all replicas. */
 const LOCK = 7_268_417_304;
 
 export interface RetentionDeps {
   readonly database: Pick<Database, 'inTransaction'>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Less than PAYLOAD_MIN_HOURS counts as that: a client may be away for a weekend. */
   readonly payloadDays?: number;
   /** Less than `payloadDays` counts as that. */
@@ -33,52 +27,27 @@ export interface RetentionDeps {
 export interface Retention {
   /** One pass. Running it twice does the same as once. */
   run(): Promise<{ readonly payloads: number; readonly rows: number }>;
-  /** A pass now and then, the first within PASS_INTERVAL_MS. */
-  start(): void;
-  stop(): Promise<void>;
 }
 
-export function createRetention(deps: RetentionDeps): Retention {
-  const payloadHours = Math.max(PAYLOAD_MIN_HOURS, (deps.payloadDays ?? PAYLOAD_DAYS) * 24);
-  const rowHours = Math.max(payloadHours, (deps.rowDays ?? ROW_DAYS) * 24);
-  const stopping = new AbortController();
-  let cancel: (() => void) | undefined;
-  let running: Promise<unknown> = Promise.resolve();
-
-  const batches = async (prune: (database: RetentionDeps['database']) => Promise<number>): Promise<number> => {
-    let removed = 0;
-    for (let batch = 0; batch < BATCHES_MAX && !stopping.signal.aborted; batch += 1) {
-      const count = await prune(deps.database);
-      removed += count;
-      if (count < BATCH_ROWS) break;
-    }
-    return removed;
-  };
-  const run = async () => ({
-    payloads: await batches((database) => prunePayloads(database, payloadHours)),
-    rows: await batches((database) => pruneRows(database, rowHours)),
-  });
-  const schedule = () => {
-    // Spread, so that replicas that started together do not meet at the lock each time.
-    const delayMs = PASS_INTERVAL_MS / 2 + backoffMs(0, PASS_INTERVAL_MS / 2, PASS_INTERVAL_MS, Math.random);
-    cancel = deps.clock.after(delayMs, () => {
-      running = run()
-        .then(
-          (removed) => removed.payloads + removed.rows > 0 && deps.log.info(removed, 'Pruned the change log'),
-          (error: unknown) => deps.log.warn({ err: error }, 'The change log could not be pruned; trying again later'),
-        )
-        .finally(() => !stopping.signal.aborted && schedule());
-    });
-  };
+export function createRetention({ database, payloadDays, rowDays }: RetentionDeps): Retention {
+  const payloadHours = Math.max(PAYLOAD_MIN_HOURS, Math.ceil((payloadDays ?? PAYLOAD_DAYS) * 24));
+  const rowHours = Math.max(payloadHours, Math.ceil((rowDays ?? ROW_DAYS) * 24));
   return {
-    run,
-    start: schedule,
-    async stop() {
-      stopping.abort();
-      cancel?.();
-      await running;
-    },
+    run: async () => ({
+      payloads: await inBatches(() => prunePayloads(database, payloadHours)),
+      rows: await inBatches(() => pruneRows(database, rowHours)),
+    }),
   };
+}
+
+async function inBatches(prune: () => Promise<number>): Promise<number> {
+  let removed = 0;
+  for (let batch = 0; batch < BATCHES_MAX; batch += 1) {
+    const count = await prune();
+    removed += count;
+    if (count < BATCH_ROWS) break;
+  }
+  return removed;
 }
 
 /** The floor rises first, in the same transaction: nobody sees a payload gone that the floor does not own up to. */

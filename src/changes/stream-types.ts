@@ -15,7 +15,7 @@ export interface Feed {
   readonly current: boolean;
   /** The cursor of now, asked of the database. */
   head(): Promise<string>;
-  /** The cursor of a moment that was read elsewhere, as text of `LOG_POSITION` or `pg_current_snapshot()`. */
+  /** The cursor of a moment that was read elsewhere: the text that `LOG_POSITION` of the store gives. */
   cursorOf(snapshot: string): string;
   /** Called for every change of the kinds, before any stream is told of the same step. Must not throw. */
   listen(kinds: readonly ObjectKind[], listener: (change: Change) => void): () => void;

@@ -18,7 +18,7 @@ import type { DecodedRow } from './catalogue.js';
 /** A bookmark after so much silence, give or take a fifth. */
 export const BOOKMARK_MS = 15_000;
 /** A stream that is reset takes a new snapshot at most this often. */
-export const RESET_INTERVAL_MS = 5_000;
+const RESET_INTERVAL_MS = 5_000;
 type State =
   | { readonly name: 'opening' }
   | { readonly name: 'reset'; readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED' }
@@ -106,6 +106,7 @@ export class Stream implements ChangeStream, Subscriber {
   }
 
   deliver(row: DecodedRow): void {
+    if (!this.#attached) return; // it left while others were told of the same change
     const verdict = judge(this.request, row.change);
     if (!verdict) return;
     if (!this.#mailbox.offer({ row, ...verdict, cursor: row.change.cursor })) return this.#overflowed();

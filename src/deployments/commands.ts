@@ -1,48 +1,27 @@
-import { authorise } from '../access/authorise.js';
-import type { Action } from '../access/actions.js';
+import { withinNamespaces } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
-import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
-import type { Feed } from '../changes/feed.js';
-import type { Clock } from '../kernel/clock.js';
 import { assertNever } from '../kernel/assert-never.js';
-import {
-  done,
-  invalidInput,
-  notFound,
-  refused,
-  versionConflict,
-  type Failure,
-  type Outcome,
-} from '../kernel/failure.js';
-import { newId, type DeploymentId } from '../kernel/ids.js';
-import { redecide } from '../kernel/redecide.js';
+import { done, notFound, refused, versionConflict, type Failure, type Outcome } from '../kernel/failure.js';
+import type { DeploymentId } from '../kernel/ids.js';
 import { validated } from '../kernel/validate.js';
-import { releaseReadReferred, type ReleaseRef } from '../releases/index.js';
-import {
-  drivenByClients,
-  notDrivenByClients,
-  runtimeFinish,
-  runtimeReadReferred,
-  runtimeTypes,
-  type RuntimeRef,
-} from '../runtimes/index.js';
+import { drivenByClients, notDrivenByClients, runtimeFinish, runtimeTypes } from '../runtimes/index.js';
 import { changeRow } from '../store/change-row.js';
-import type { Database, Queryable } from '../store/database.js';
-import { idempotently, type ResultCodec } from '../store/idempotency.js';
+import type { Queryable } from '../store/database.js';
+import type { ResultCodec } from '../store/idempotency.js';
 import { MalformedObjectError } from '../store/malformed.js';
 import { ObjectCache } from '../store/object-cache.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
-import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
+import type { DeploymentRow } from '../store/rows.js';
+import { applyDeployment, type ApplyOutcome } from './commands-apply.js';
+import { anywhere, run, type DeploymentDeps, type On, type Parts } from './commands-parts.js';
 import {
-  applyDeploymentSchema,
   deleteDeploymentSchema,
   patchDeploymentStatusSchema,
   retryDeploymentSchema,
   undeployDeploymentSchema,
   type ApplyDeploymentInput,
-  type ApplyDeployment,
   type DeleteDeploymentInput,
   type DeleteMode,
   type PatchDeploymentStatus,
@@ -50,32 +29,15 @@ import {
   type RetryDeploymentInput,
   type UndeployDeploymentInput,
 } from './input.js';
-import { applySpec, dropRecord, requestDelete, retry, undeploy, type IntentDecision } from './intents.js';
+import { dropRecord, requestDelete, retry, undeploy, type IntentDecision } from './intents.js';
 import type { DeploymentState } from './model.js';
 import { applyStatus } from './status.js';
-import {
-  deploymentChange,
-  deploymentInsert,
-  deploymentPatchStatus,
-  deploymentRead,
-  deploymentReadByName,
-  deploymentState,
-} from './store.js';
+import { deploymentChange, deploymentPatchStatus, deploymentRead, deploymentState } from './store.js';
 
-export interface DeploymentDeps {
-  readonly database: Database;
-  readonly clock: Clock;
-  /** Tells of versions that others wrote, so that the next patch is decided without a read. */
-  readonly feed: Pick<Feed, 'listen'>;
-}
+export type { AppliedDeployment, ApplyOutcome, ApplyResult } from './commands-apply.js';
+export type { DeploymentDeps } from './commands-parts.js';
 
 export type DeploymentOutcome = Outcome<DeploymentRow, Failure<DeploymentRow>>;
-export type ApplyResult = 'CREATED' | 'UPDATED' | 'UNCHANGED';
-export interface AppliedDeployment {
-  readonly deployment: DeploymentRow;
-  readonly result: ApplyResult;
-}
-export type ApplyOutcome = Outcome<AppliedDeployment, Failure<DeploymentRow>>;
 
 export interface DeploymentCommands {
   /** What the controller of an external runtime reports. One statement in one round trip, if it is the next version. */
@@ -92,21 +54,6 @@ const CODEC: ResultCodec<DeploymentRow> = {
   toJson: rowToJson,
   fromJson: (json) => rowFromJson('deployment', json),
 };
-const APPLIED_CODEC: ResultCodec<AppliedDeployment> = {
-  objectId: ({ deployment }) => deployment.id,
-  toJson: ({ deployment, result }) => ({ deployment: rowToJson(deployment), result }),
-  fromJson: ({ deployment, result }) => ({
-    deployment: rowFromJson('deployment', deployment as ReturnType<typeof rowToJson>), // as toJson wrote it
-    result: result as ApplyResult, // as toJson wrote it
-  }),
-};
-
-/** What the use cases share. */
-interface Parts extends DeploymentDeps {
-  readonly cache: ObjectCache<DeploymentRow>;
-  readonly runtimeType: (id: string) => Promise<string | undefined>;
-}
-
 export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
   const cache = new ObjectCache<DeploymentRow>();
   deps.feed.listen(['DEPLOYMENT'], (change) => {
@@ -168,7 +115,7 @@ async function reportOnce(
   patch: PatchDeploymentStatus,
 ): Promise<DeploymentOutcome> {
   const cached = parts.cache.newest(patch.id);
-  if (cached?.version === patch.expectedVersion) {
+  if (cached?.version === patch.expectedVersion && withinNamespaces(grant.namespaces, cached.namespace)) {
     const decision = await decideReport(parts, cached, patch);
     const written = decision.kind === 'applied' ? await decision.write(grant, on.write) : undefined;
     if (written) return done(written);
@@ -187,7 +134,9 @@ async function reportOnce(
 
 async function decideReport(parts: Parts, row: DeploymentRow, patch: PatchDeploymentStatus) {
   const type = await parts.runtimeType(row.runtimeId);
-  if (type === undefined) throw new MalformedObjectError('DEPLOYMENT', row.id, 'runtime', 'there is no such runtime');
+  if (type === undefined) {
+    throw new MalformedObjectError('DEPLOYMENT', row.id, 'runtime', 'there is no such runtime');
+  }
   if (!drivenByClients(type)) return { kind: 'refused', failure: notDrivenByClients(type) } as const;
   const decision = applyStatus(deploymentState(row), patch, parts.clock.now());
   if (decision.kind !== 'applied') return decision;
@@ -198,150 +147,6 @@ async function decideReport(parts: Parts, row: DeploymentRow, patch: PatchDeploy
       return deploymentPatchStatus(db, grant, patch.id, row.version, decision.status, stamp);
     },
   } as const;
-}
-
-// Apply --------------------------------------------------------------------------------------------------------------
-async function applyDeployment(parts: Parts, caller: Caller, input: ApplyDeploymentInput): Promise<ApplyOutcome> {
-  const parsed = validated(applyDeploymentSchema, input);
-  if (!parsed.done) return parsed;
-  const wanted = parsed.value;
-  const grant = authorise(caller, 'deployment:write', { namespace: wanted.namespace });
-  if (!grant) return notFound('namespace');
-
-  let latest: DeploymentRow | undefined;
-  const settled = async (once: () => Promise<ApplyOutcome | 'again'>): Promise<ApplyOutcome> => {
-    const outcome = await redecide(parts.clock, Math.random, once);
-    if (outcome !== undefined) return outcome;
-    return latest === undefined ? notFound('deployment') : versionConflict('deployment', latest);
-  };
-  const applyOnce = async (db: Queryable): Promise<ApplyOutcome | 'again'> => {
-    const existing = await deploymentReadByName(db, grant, wanted.namespace, wanted.name);
-    latest = existing;
-    return existing ? updateOnce(db, grant, existing, wanted) : createOnce(db, grant, wanted);
-  };
-  const { database } = parts;
-  const outcome =
-    wanted.idempotencyKey === undefined
-      ? await settled(() => database.inTransaction(applyOnce))
-      : await run(parts, caller, 'applyDeployment', wanted, APPLIED_CODEC, (on) => settled(() => applyOnce(on.write)));
-  if (outcome.done) parts.cache.note(outcome.value.deployment);
-  return outcome;
-}
-
-type Writing = Grant<'deployment:write'>;
-
-async function createOnce(db: Queryable, grant: Writing, wanted: ApplyDeployment): Promise<ApplyOutcome | 'again'> {
-  const { namespace, name, expectedVersion, labels = {}, env = [], runtimeConfig = {} } = wanted;
-  // A version can only be expected of something that is there.
-  if (expectedVersion !== undefined) return notFound('deployment');
-  const missing = (field: string) => ({ path: ['input', field], message: 'must be given to create a deployment' });
-  const { runtime: runtimeRef, release: releaseRef } = wanted;
-  if (!runtimeRef || !releaseRef) {
-    return invalidInput([...(runtimeRef ? [] : [missing('runtime')]), ...(releaseRef ? [] : [missing('release')])]);
-  }
-  const release = await findRelease(db, grant, namespace, releaseRef, wanted.app);
-  if (!release.done) return release;
-  const runtime = await findRuntime(db, grant, namespace, runtimeRef, 'FOR SHARE');
-  if (!runtime.done) return runtime;
-  if (runtime.value.deletionRequestedAt !== null) return terminatingRuntime(runtime.value);
-
-  const values = {
-    namespace,
-    name,
-    app: release.value.app,
-    runtimeId: runtime.value.id,
-    labels,
-    env,
-    runtimeConfig,
-    targetReleaseId: release.value.id,
-  };
-  const stamp = stampOf(grant, wanted.reason ?? 'Created', wanted.message);
-  const deployment = await deploymentInsert(db, grant, newId('DEPLOYMENT'), values, stamp);
-  // Somebody else took the name just now: what was a create is an update.
-  return deployment ? done({ deployment, result: 'CREATED' }) : 'again';
-}
-
-async function updateOnce(
-  db: Queryable,
-  grant: Writing,
-  row: DeploymentRow,
-  wanted: ApplyDeployment,
-): Promise<ApplyOutcome | 'again'> {
-  if (wanted.expectedVersion !== undefined && wanted.expectedVersion !== row.version) {
-    return versionConflict('deployment', row);
-  }
-  if (wanted.app !== undefined && wanted.app !== row.app) return neverChanges('app', row.app);
-  const target = await findTarget(db, grant, row, wanted);
-  if (!target.done) return target;
-  const { runtime, releaseId } = target.value;
-  const decision = applySpec(deploymentState(row), { ...wanted, releaseId });
-  if (decision.kind === 'refused') return refused(decision.failure);
-  if (decision.kind === 'unchanged') return done({ deployment: row, result: 'UNCHANGED' });
-  if (decision.change.generation !== undefined && runtime.deletionRequestedAt !== null) {
-    return terminatingRuntime(runtime);
-  }
-  const stamp = stampOf(grant, wanted.reason ?? decision.reason, wanted.message);
-  const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
-  return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
-}
-
-/** Where and what an update means: the runtime it must stay on, and the release it asks for or goes on wanting. */
-async function findTarget(
-  db: Queryable,
-  grant: Writing,
-  row: DeploymentRow,
-  wanted: ApplyDeployment,
-): Promise<Outcome<{ runtime: RuntimeRow; releaseId: string }, Failure<never>>> {
-  const own = { id: row.runtimeId } as RuntimeRef; // a stored id of a runtime
-  const runtime = await findRuntime(db, grant, row.namespace, wanted.runtime ?? own);
-  if (!runtime.done) return runtime;
-  if (runtime.value.id !== row.runtimeId) return neverChanges('runtime', row.runtimeId);
-  if (!wanted.release) {
-    const releaseId = row.targetReleaseId ?? row.currentReleaseId;
-    if (releaseId !== null) return done({ runtime: runtime.value, releaseId });
-    return invalidInput([{ path: ['input', 'release'], message: 'must be given: the deployment has none' }]);
-  }
-  const release = await findRelease(db, grant, row.namespace, wanted.release, row.app);
-  return release.done ? done({ runtime: runtime.value, releaseId: release.value.id }) : release;
-}
-
-async function findRuntime(
-  db: Queryable,
-  grant: Writing,
-  namespace: string,
-  ref: NonNullable<ApplyDeployment['runtime']> | RuntimeRef,
-  lock?: 'FOR SHARE',
-): Promise<Outcome<RuntimeRow, Failure<never>>> {
-  const { id, name } = { id: undefined, name: undefined, ...ref };
-  const row = await runtimeReadReferred(db, grant, namespace, id === undefined ? { name: name ?? '' } : { id }, lock);
-  return row ? done(row) : notFound('runtime');
-}
-
-async function findRelease(
-  db: Queryable,
-  grant: Writing,
-  namespace: string,
-  ref: NonNullable<ApplyDeployment['release']>,
-  app: string | undefined,
-): Promise<Outcome<ReleaseRow, Failure<never>>> {
-  const refApp = ref.app ?? app;
-  if (ref.id === undefined && refApp === undefined) {
-    return invalidInput([{ path: ['input', 'release', 'app'], message: 'must be given with `label`' }]);
-  }
-  const named: ReleaseRef = ref.id === undefined ? { app: refApp ?? '', label: ref.label ?? '' } : { id: ref.id };
-  const row = await releaseReadReferred(db, grant, namespace, named);
-  if (!row) return notFound('release');
-  if (app === undefined || row.app === app) return done(row);
-  const message = `must be of the app \`${app}\`, is of \`${row.app}\``;
-  return invalidInput([{ path: ['input', 'release'], message }]);
-}
-
-function neverChanges(field: string, value: string) {
-  return invalidInput([{ path: ['input', field], message: `never changes; it is \`${value}\`` }]);
-}
-
-function terminatingRuntime({ name }: RuntimeRow) {
-  return refused({ kind: 'Terminating', message: `The runtime \`${name}\` is being deleted; nothing new starts on it.` });
 }
 
 // Other intents ------------------------------------------------------------------------------------------------------
@@ -371,7 +176,10 @@ async function intend(
         const decision = decide(deploymentState(row), parts.clock.now());
         if (decision.kind !== 'applied') return decision;
         const stamp = stampOf(grant, intent.reason ?? decision.reason, intent.message);
-        return { kind: 'applied', write: () => deploymentChange(on.write, grant, row, decision.change, stamp) };
+        return {
+          kind: 'applied',
+          write: () => deploymentChange(on.write, grant, row, decision.change, stamp),
+        };
       },
     }),
   );
@@ -402,28 +210,6 @@ function deleteGrant(caller: Caller, mode: DeleteMode): Intending {
   return assertNever(mode, 'delete mode');
 }
 
-// Shared -------------------------------------------------------------------------------------------------------------
-/** Where to read and where to write: in a transaction the same connection; outside one, only writes wake the feed. */
-interface On {
-  readonly read: Queryable;
-  readonly write: Queryable;
-}
-
-/** Runs `work` by itself or, with a key, in the transaction of its idempotency record. */
-function run<T>(
-  parts: Parts,
-  caller: Caller,
-  operation: string,
-  input: { readonly idempotencyKey?: string | undefined },
-  codec: ResultCodec<T>,
-  work: (on: On) => Promise<Outcome<T, Failure<DeploymentRow>>>,
-): Promise<Outcome<T, Failure<DeploymentRow>>> {
-  const { pool, writer } = parts.database;
-  if (input.idempotencyKey === undefined) return work({ read: pool, write: writer });
-  const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
-  return idempotently(parts, request, codec, (tx) => work({ read: tx, write: tx }));
-}
-
 /** After the commit: remembers the row and, with a runtime's last deployment, lets a terminating runtime go. */
 async function settle(
   parts: Parts,
@@ -439,11 +225,4 @@ async function settle(
     await runtimeFinish(parts.database.writer, row.runtimeId, parts.clock.now(), stamp);
   }
   return outcome;
-}
-
-/** For an object named by its id alone: the store holds the row against the namespaces of the grant. */
-function anywhere<A extends Action>(caller: Caller, action: A): Grant<A> {
-  const grant = authorise(caller, action);
-  if (!grant) throw new ForbiddenError('The roles of the caller do not allow this.');
-  return grant;
 }

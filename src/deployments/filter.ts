@@ -3,7 +3,8 @@ import { DEPLOYMENT_PHASES } from './lifecycle.js';
 import { DEPLOYMENT_ORIGINS, DESIRED_STATES } from './model.js';
 
 /** Filter fields of deployments, by the names of the row. Those that can change stand in every change's `before`. */
-export type DeploymentFilterField = 'namespace' | 'name' | 'app' | 'phase' | 'desiredState' | 'origin' | 'runtimeId';
+export type DeploymentFilterField =
+  'namespace' | 'name' | 'app' | 'phase' | 'desiredState' | 'origin' | 'runtimeId';
 export type DeploymentFilter = Filter<DeploymentFilterField>;
 export type DeploymentPredicate = Predicate<DeploymentFilterField>;
 

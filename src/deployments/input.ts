@@ -17,21 +17,23 @@ import { deploymentPhaseSchema } from './lifecycle.js';
 
 /** What the commands of deployments take. Strict and bounded: no field through which an internal fact could be set. */
 export const ENV_MAX = 256;
-export const ENV_VALUE_MAX = 32_768;
-export const RUNTIME_CONFIG_MAX_BYTES = 65_536;
+const ENV_VALUE_MAX = 32_768;
+const RUNTIME_CONFIG_MAX_BYTES = 65_536;
 export const FACT_MAX = 1024;
 
 const id = idSchema('DEPLOYMENT');
-const factSchema = textSchema(FACT_MAX).nullish().transform((fact) => fact ?? null);
+const factSchema = textSchema(FACT_MAX)
+  .nullish()
+  .transform((fact) => fact ?? null);
 
-export const observedRuntimeSchema = z.strictObject({
+const observedRuntimeSchema = z.strictObject({
   id: factSchema,
   name: factSchema,
   resourceId: factSchema,
   endpoint: factSchema,
 });
 
-export const environmentInfoSchema = z.strictObject({
+const environmentInfoSchema = z.strictObject({
   provider: factSchema,
   account: factSchema,
   region: factSchema,
@@ -41,10 +43,13 @@ export const environmentInfoSchema = z.strictObject({
   arch: factSchema,
 });
 
-export const deploymentErrorSchema = z.strictObject({
+const deploymentErrorSchema = z.strictObject({
   code: reasonSchema,
   message: textSchema(MESSAGE_INPUT_MAX),
-  retryable: z.boolean().nullish().transform((retryable) => retryable ?? true),
+  retryable: z
+    .boolean()
+    .nullish()
+    .transform((retryable) => retryable ?? true),
 });
 
 /** Absent leaves a fact as it is; null clears `runtime`, `environmentInfo` and `error`. */
@@ -67,7 +72,8 @@ const envSchema = z
     z
       .strictObject({
         name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, {
-          error: 'must be the name of an environment variable: at most 255 letters, digits or `_`, no digit first',
+          error:
+            'must be the name of an environment variable: at most 255 letters, digits or `_`, no digit first',
         }),
         value: absentAsUndefined(textSchema(ENV_VALUE_MAX)),
         secretValue: absentAsUndefined(z.string()),
@@ -79,7 +85,12 @@ const envSchema = z
           const message = 'is refused: runtimes of type `external` take no secret values';
           context.issues.push({ code: 'custom', path: ['secretValue'], message, input: undefined });
         } else if (value === undefined) {
-          context.issues.push({ code: 'custom', path: ['value'], message: 'must be given', input: undefined });
+          context.issues.push({
+            code: 'custom',
+            path: ['value'],
+            message: 'must be given',
+            input: undefined,
+          });
         }
       })
       .transform(({ name, value }) => ({ name, value: value ?? '' })),
@@ -94,7 +105,9 @@ const envSchema = z
 /** By id, or by name in the deployment's namespace: exactly one. */
 const runtimeRefSchema = z
   .strictObject({ id: absentAsUndefined(idSchema('RUNTIME')), name: absentAsUndefined(nameSchema) })
-  .refine((ref) => (ref.id === undefined) !== (ref.name === undefined), { error: 'must have either `id` or `name`' });
+  .refine((ref) => (ref.id === undefined) !== (ref.name === undefined), {
+    error: 'must have either `id` or `name`',
+  });
 
 /** By id, or by app and label in the deployment's namespace; the app may be left to the deployment's. */
 const releaseRefSchema = z
@@ -106,7 +119,9 @@ const releaseRefSchema = z
   .refine((ref) => (ref.id === undefined) !== (ref.label === undefined), {
     error: 'must have either `id` or `label`',
   })
-  .refine((ref) => ref.id === undefined || ref.app === undefined, { error: 'must not have both `id` and `app`' });
+  .refine((ref) => ref.id === undefined || ref.app === undefined, {
+    error: 'must not have both `id` and `app`',
+  });
 
 /** Creates or updates by name. On update, what is absent stays as it is; on create, runtime and release are needed. */
 export const applyDeploymentSchema = z.strictObject({
@@ -142,7 +157,10 @@ export const DELETE_MODES = ['DELETE', 'DETACH', 'FORGET'] as const;
 export type DeleteMode = (typeof DELETE_MODES)[number];
 export const deleteDeploymentSchema = z.strictObject({
   ...intentFields,
-  mode: z.enum(DELETE_MODES).nullish().transform((mode) => mode ?? 'DELETE'),
+  mode: z
+    .enum(DELETE_MODES)
+    .nullish()
+    .transform((mode) => mode ?? 'DELETE'),
 });
 
 export type PatchDeploymentStatus = z.output<typeof patchDeploymentStatusSchema>;

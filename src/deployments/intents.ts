@@ -15,7 +15,9 @@ import { desiredReleaseId, type DeploymentState, type EnvVariable } from './mode
 import { releasesAfter } from './status.js';
 
 /** What a user's mutation makes of a deployment; pure. A move by intent is always one of the lifecycle table. */
-export type DeploymentChange = Partial<Omit<DeploymentState, 'conditions' | 'observedGeneration' | 'protocolVersion'>>;
+export type DeploymentChange = Partial<
+  Omit<DeploymentState, 'conditions' | 'observedGeneration' | 'protocolVersion'>
+>;
 
 export type IntentDecision =
   /** `reason` is what the log says if the caller gives none. */
@@ -43,7 +45,9 @@ export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentD
     !sameJson(runtimeConfig, current.runtimeConfig);
   if (current.deletionRequestedAt !== null) return terminating();
   if (!specChanged) {
-    return sameJson(labels, current.labels) ? UNCHANGED : { kind: 'applied', change: { labels }, reason: 'LabelsChanged' };
+    return sameJson(labels, current.labels)
+      ? UNCHANGED
+      : { kind: 'applied', change: { labels }, reason: 'LabelsChanged' };
   }
   const phase = phaseOnNewSpec(current);
   if (phase === 'refuse') return illegal(current.phase, 'a new spec', 'PENDING');
@@ -94,7 +98,11 @@ export function retry(current: DeploymentState): IntentDecision {
   if (to === null) return illegal(current.phase, 'a retry', current.phase, 'there is nothing to retry');
   const moved = moveTo(current, to);
   const targetReleaseId = to === 'UPDATE_PENDING' ? desiredReleaseId(current) : current.targetReleaseId;
-  return { kind: 'applied', reason: 'RetryRequested', change: { ...moved, targetReleaseId, retryRequested: true } };
+  return {
+    kind: 'applied',
+    reason: 'RetryRequested',
+    change: { ...moved, targetReleaseId, retryRequested: true },
+  };
 }
 
 /** Asked again, it succeeds and changes nothing. */
@@ -111,7 +119,11 @@ export function requestDelete(current: DeploymentState, now: Date): IntentDecisi
 }
 
 /** The audited step out of every phase: what still runs is left alone (DETACHED) or given up (FORGOTTEN). */
-export function dropRecord(current: DeploymentState, how: 'Detached' | 'Forgotten', now: Date): IntentDecision {
+export function dropRecord(
+  current: DeploymentState,
+  how: 'Detached' | 'Forgotten',
+  now: Date,
+): IntentDecision {
   if (current.phase === 'DELETED') return UNCHANGED;
   return {
     kind: 'applied',
@@ -138,7 +150,8 @@ function terminating(): IntentDecision {
 
 function illegal(from: DeploymentPhase, what: string, to: DeploymentPhase, why?: string): IntentDecision {
   const allowed = rulesOf(from).intents;
-  const ways = allowed.length > 0 ? `a mutation may move it to ${allowed.join(', ')}` : 'no mutation moves it';
+  const ways =
+    allowed.length > 0 ? `a mutation may move it to ${allowed.join(', ')}` : 'no mutation moves it';
   const message = `\`phase\` is ${from}, which refuses ${what}${why === undefined ? '' : `: ${why}`}; from ${from}, ${ways}.`;
   return { kind: 'refused', failure: { kind: 'InvalidTransition', message, from, to, allowed } };
 }

@@ -51,5 +51,7 @@ export type DeploymentInternal = z.output<typeof deploymentInternalSchema>;
 export const deploymentInternalPatchSchema = z
   .strictObject(fields)
   .partial()
-  .refine((patch) => Object.values(patch).some((value) => value !== undefined), { error: 'must name a field' });
+  .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
+    error: 'must name a field',
+  });
 export type DeploymentInternalPatch = z.input<typeof deploymentInternalPatchSchema>;

@@ -208,7 +208,9 @@ export const NOTHING_RUNS: ReadonlySet<DeploymentPhase> = new Set(['UNDEPLOYED',
  * What a new spec makes of each phase; `refuse` where none may come, `keep` where the phase already waits for it.
  * `byHistory`: an update if something ran before, else a first set-up.
  */
-export const ON_NEW_SPEC: Readonly<Record<DeploymentPhase, DeploymentPhase | 'keep' | 'refuse' | 'byHistory'>> = {
+export const ON_NEW_SPEC: Readonly<
+  Record<DeploymentPhase, DeploymentPhase | 'keep' | 'refuse' | 'byHistory'>
+> = {
   PENDING: 'keep',
   PREFLIGHTS_FAILED: 'PENDING',
   INITIAL_SETUP: 'PENDING',
@@ -299,11 +301,17 @@ export function lifecycleProblems(table: Readonly<Record<string, PhaseRule>> = T
     for (const to of edges) {
       if (!(to in table)) problems.push(`${phase} leads to ${to}, which is no phase`);
       if (to === phase) problems.push(`${phase} leads to itself`);
-      if (rule.facts.includes(to) && rule.intents.includes(to)) problems.push(`${phase} to ${to} is fact and intent`);
+      if (rule.facts.includes(to) && rule.intents.includes(to)) {
+        problems.push(`${phase} to ${to} is fact and intent`);
+      }
     }
     if (rule.terminal && edges.length > 0) problems.push(`${phase} is terminal and has an edge out`);
-    if (!rule.terminal && edges.length === 0) problems.push(`${phase} is neither terminal nor has an edge out`);
-    if ((rule.failed || rule.terminal) && !rule.settled) problems.push(`${phase} has ended and is not settled`);
+    if (!rule.terminal && edges.length === 0) {
+      problems.push(`${phase} is neither terminal nor has an edge out`);
+    }
+    if ((rule.failed || rule.terminal) && !rule.settled) {
+      problems.push(`${phase} has ended and is not settled`);
+    }
   }
   const reached = reachable(table);
   for (const phase of phases) if (!reached.has(phase)) problems.push(`${phase} can not be reached`);

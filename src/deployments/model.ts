@@ -75,7 +75,9 @@ export interface DeploymentState extends DeploymentSpec, DeploymentStatus {
 export const DEPLOYMENT_PROTOCOL = { minimum: 1, current: 1 } as const;
 
 /** What the spec wants to run: where it is moving to, else what is serving. */
-export function desiredReleaseId(state: Pick<DeploymentStatus, 'currentReleaseId' | 'targetReleaseId'>): string | null {
+export function desiredReleaseId(
+  state: Pick<DeploymentStatus, 'currentReleaseId' | 'targetReleaseId'>,
+): string | null {
   return state.targetReleaseId ?? state.currentReleaseId;
 }
 
@@ -104,7 +106,9 @@ export function summarise(status: Pick<DeploymentStatus, 'phase' | 'conditions' 
   if (error !== null) return oneLine(`${error.code}: ${error.message}`);
   const broken = status.conditions.find((condition) => condition.status === 'FALSE');
   if (broken !== undefined) {
-    return oneLine(`${broken.type} is false (${broken.reason})${broken.message === '' ? '' : `: ${broken.message}`}`);
+    return oneLine(
+      `${broken.type} is false (${broken.reason})${broken.message === '' ? '' : `: ${broken.message}`}`,
+    );
   }
   return rulesOf(status.phase).meaning;
 }

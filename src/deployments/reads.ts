@@ -17,11 +17,7 @@ export function deploymentWhere(
   includeDeleted = false,
 ): Prisma.DeploymentWhereInput {
   return {
-    AND: [
-      whereOf(predicate, NULLABLE),
-      within(grant),
-      includeDeleted ? {} : { deletedAt: null },
-    ],
+    AND: [whereOf(predicate, NULLABLE), within(grant), includeDeleted ? {} : { deletedAt: null }],
   };
 }
 

@@ -1,4 +1,9 @@
-import { CONDITIONS_MAX, mergeConditions, MESSAGE_MAX_BYTES, type ReportedCondition } from '../kernel/conditions.js';
+import {
+  CONDITIONS_MAX,
+  mergeConditions,
+  MESSAGE_MAX_BYTES,
+  type ReportedCondition,
+} from '../kernel/conditions.js';
 import { invalidInput, refused, type Failure, type InputIssue } from '../kernel/failure.js';
 import { sameJson } from '../kernel/json.js';
 import { cutToBytes } from '../kernel/text.js';
@@ -34,7 +39,8 @@ export type StatusDecision =
  * for that. A repeat of what is already there changes nothing, and is no failure.
  */
 export function applyStatus(current: DeploymentState, report: StatusReport, now: Date): StatusDecision {
-  const failure = protocolFailure(current) ?? generationFailure(current, report) ?? errorFailure(current, report);
+  const failure =
+    protocolFailure(current) ?? generationFailure(current, report) ?? errorFailure(current, report);
   if (failure) return { kind: 'refused', failure };
   const move = moveOf(current, report);
   if (move.kind === 'refused') return move;
@@ -62,7 +68,9 @@ export function applyStatus(current: DeploymentState, report: StatusReport, now:
   };
   if (sameJson(status, statusOf(current))) return { kind: 'unchanged' };
   // The log has said that it is deleted: nothing may follow that.
-  if (current.phase === 'DELETED') return { kind: 'refused', failure: illegal('DELETED', report.phase ?? 'DELETED') };
+  if (current.phase === 'DELETED') {
+    return { kind: 'refused', failure: illegal('DELETED', report.phase ?? 'DELETED') };
+  }
   return { kind: 'applied', status };
 }
 
@@ -107,8 +115,11 @@ type Move =
  */
 function moveOf(current: DeploymentState, report: StatusReport): Move {
   const to = report.phase ?? current.phase;
-  if (to === current.phase || edgeOf(current.phase, to) === 'fact') return { kind: 'to', phase: to, setAside: false };
-  const stale = current.deletionRequestedAt !== null && current.phase !== 'DELETED' && !DELETION_PHASES.has(to);
+  if (to === current.phase || edgeOf(current.phase, to) === 'fact') {
+    return { kind: 'to', phase: to, setAside: false };
+  }
+  const stale =
+    current.deletionRequestedAt !== null && current.phase !== 'DELETED' && !DELETION_PHASES.has(to);
   if (stale && carriesFacts(report)) return { kind: 'to', phase: current.phase, setAside: true };
   return { kind: 'refused', failure: illegal(current.phase, to) };
 }
@@ -127,7 +138,11 @@ function illegal(from: DeploymentPhase, to: DeploymentPhase): Failure<never> & {
 }
 
 /** An error explains the phase it came with: a move replaces it, and what runs or ended as wanted has none. */
-function errorAfter(current: DeploymentState, report: StatusReport, phase: DeploymentPhase): DeploymentError | null {
+function errorAfter(
+  current: DeploymentState,
+  report: StatusReport,
+  phase: DeploymentPhase,
+): DeploymentError | null {
   const { settled, failed } = rulesOf(phase);
   if (settled && !failed) return null;
   if (report.error) return { ...report.error, message: cutToBytes(report.error.message, MESSAGE_MAX_BYTES) };
@@ -161,14 +176,18 @@ function generationFailure(current: DeploymentState, report: StatusReport): Fail
   const issues: InputIssue[] = [];
   const bound = (path: readonly string[], observed: number | undefined) => {
     if (observed === undefined || observed <= generation) return;
-    issues.push({ path: ['input', ...path], message: `must be at most ${generation}, the deployment's generation` });
+    issues.push({
+      path: ['input', ...path],
+      message: `must be at most ${generation}, the deployment's generation`,
+    });
   };
   bound(['observedGeneration'], report.observedGeneration);
   report.conditions?.forEach((condition, index) =>
     bound(['conditions', String(index), 'observedGeneration'], condition.observedGeneration),
   );
   // Promoting says that what is wanted now is what runs; a report about an earlier wish can not know that.
-  const promotes = report.phase === 'RUNNING' && current.phase !== 'RUNNING' && current.targetReleaseId !== null;
+  const promotes =
+    report.phase === 'RUNNING' && current.phase !== 'RUNNING' && current.targetReleaseId !== null;
   if (promotes && report.observedGeneration !== undefined && report.observedGeneration < generation) {
     const message = `must be ${generation}, the deployment's generation, to report RUNNING`;
     issues.push({ path: ['input', 'observedGeneration'], message });

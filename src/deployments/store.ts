@@ -62,7 +62,11 @@ export function deploymentState(row: DeploymentRow): DeploymentState {
   };
 }
 
-export function deploymentRead(db: Queryable, grant: Grant, id: DeploymentId): Promise<DeploymentRow | undefined> {
+export function deploymentRead(
+  db: Queryable,
+  grant: Grant,
+  id: DeploymentId,
+): Promise<DeploymentRow | undefined> {
   return readRowWithin(db, 'deployment', id, grant.namespaces);
 }
 
@@ -240,4 +244,3 @@ export async function checkStoredPhases(db: Queryable): Promise<void> {
   ];
   throw new Error(`the phases of the database are not those of this version: ${parts.join('; ')}`);
 }
-

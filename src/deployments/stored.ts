@@ -10,7 +10,15 @@ export const storedRuntimeSchema = z
   .nullable();
 
 export const storedEnvironmentInfoSchema = z
-  .object({ provider: fact, account: fact, region: fact, location: fact, hostname: fact, os: fact, arch: fact })
+  .object({
+    provider: fact,
+    account: fact,
+    region: fact,
+    location: fact,
+    hostname: fact,
+    os: fact,
+    arch: fact,
+  })
   .nullable();
 
 export const storedErrorSchema = z

@@ -38,7 +38,7 @@ export function startLoops(
     while ((await take()) === BATCH);
   };
   const retention = createRetention({
-    ...{ database, clock, log },
+    database,
     payloadDays: config.retention.changePayloadHours / 24,
     rowDays: config.retention.changeDays,
   });

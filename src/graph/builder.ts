@@ -44,6 +44,15 @@ export function createBuilder(deps: { readonly database: { readonly prisma: Pris
         description: 'An object with an id that no other object has, of whatever kind.',
         resolveType: (value) => TYPE_OF_KIND[kindOfId((value as { id: string }).id) ?? 'DEPLOYMENT'], // every Node is a row with a TypeID
       },
+      pageInfoTypeOptions: { description: 'Whether and where a list goes on beyond this page.' },
+      hasNextPageFieldOptions: { description: 'Whether there is more behind the last object of this page.' },
+      hasPreviousPageFieldOptions: {
+        description: 'Whether there is more before the first object of this page.',
+      },
+      startCursorFieldOptions: { description: 'The place of the first object; null if the page is empty.' },
+      endCursorFieldOptions: {
+        description: 'The place of the last object, to be given as `after`; null if the page is empty.',
+      },
       idFieldOptions: {
         description: 'A TypeID such as `dep_01h455vb4pex5vsknk084sn02q`: its prefix tells the kind.',
       },

@@ -1,12 +1,16 @@
-import { lexicographicSortSchema, printSchema } from 'graphql';
+import { lexicographicSortSchema, printSchema, type GraphQLSchema } from 'graphql';
 
 import { systemClock } from '../kernel/clock.js';
 import { buildGraph, type GraphDeps } from './assemble.js';
 
 /** The contract as text: the built schema, sorted. It is committed as `schema.graphql`, and a test compares them. */
 export function printedSchema(): Promise<string> {
-  const text = printSchema(lexicographicSortSchema(buildGraph(unresolvable)));
-  return Promise.resolve(`${text}\n`);
+  return Promise.resolve(`${printSchema(lexicographicSortSchema(unboundSchema()))}\n`);
+}
+
+/** The schema with nothing behind it: to be printed or walked over, not to be executed. */
+export function unboundSchema(): GraphQLSchema {
+  return buildGraph(unresolvable);
 }
 
 /** A schema can be built from parts that its resolvers could not use. */

@@ -37,11 +37,13 @@ export const MESSAGE_INPUT_MAX = 65_536;
 
 export const generationSchema = z.int().min(0).max(2_147_483_647);
 
-export const reportedConditionSchema = z.strictObject({
+const reportedConditionSchema = z.strictObject({
   type: reasonSchema,
   status: z.enum(CONDITION_STATUSES),
   reason: reasonSchema,
-  message: textSchema(MESSAGE_INPUT_MAX).nullish().transform((text) => text ?? undefined),
+  message: textSchema(MESSAGE_INPUT_MAX)
+    .nullish()
+    .transform((text) => text ?? undefined),
   observedGeneration: generationSchema.nullish().transform((generation) => generation ?? undefined),
 });
 
@@ -84,7 +86,10 @@ export function mergeConditions(
       reason: report.reason,
       message: cutToBytes(report.message ?? '', MESSAGE_MAX_BYTES),
       lastTransitionAt: known?.status === report.status ? known.lastTransitionAt : now.toISOString(),
-      observedGeneration: Math.max(report.observedGeneration ?? observedGeneration, known?.observedGeneration ?? 0),
+      observedGeneration: Math.max(
+        report.observedGeneration ?? observedGeneration,
+        known?.observedGeneration ?? 0,
+      ),
     });
   }
   return [...merged.values()];

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 
-import { labelKeySchema, labelsMatch, labelValueSchema, type LabelRequirement, type Labels } from './labels.js';
+import {
+  labelKeySchema,
+  labelsMatch,
+  labelValueSchema,
+  type LabelRequirement,
+  type Labels,
+} from './labels.js';
 import { textSchema } from './text.js';
 
 /**
@@ -37,7 +43,9 @@ export type Filter<F extends string> = {
 
 /** Which fields of which rows can be filtered. */
 export interface FilterSpec<F extends string> {
-  readonly fields: { readonly [K in F]: { readonly kind: 'text' | 'exact'; readonly values?: readonly string[] } };
+  readonly fields: {
+    readonly [K in F]: { readonly kind: 'text' | 'exact'; readonly values?: readonly string[] };
+  };
   readonly labels: boolean;
 }
 /** A row as a filter sees it: strings by field name, and labels. */
@@ -51,8 +59,6 @@ export type Predicate<F extends string> =
   | { readonly kind: 'in'; readonly field: F; readonly values: readonly string[] }
   | { readonly kind: 'startsWith'; readonly field: F; readonly prefix: string }
   | { readonly kind: 'label'; readonly requirement: LabelRequirement };
-
-export const everything: Predicate<never> = { kind: 'all', of: [] };
 
 export function matches<F extends string>(predicate: Predicate<F>, row: FilteredRow<F>): boolean {
   switch (predicate.kind) {
@@ -75,24 +81,35 @@ export function matches<F extends string>(predicate: Predicate<F>, row: Filtered
   }
 }
 
-/** The schema of a filter with these fields, giving its predicate. Its output for null or nothing is `everything`. */
-export function filterSchema<F extends string>(spec: FilterSpec<F>): z.ZodType<Predicate<F>, Filter<F> | null | undefined> {
+/** The schema of a filter with these fields, giving its predicate. Null or nothing holds for everything. */
+export function filterSchema<F extends string>(
+  spec: FilterSpec<F>,
+): z.ZodType<Predicate<F>, Filter<F> | null | undefined> {
   const value = textSchema(VALUE_MAX);
   const fieldSchema = (field: FilterSpec<F>['fields'][F]) => {
     const one = field.values ? z.enum(field.values) : value;
-    const many = z.array(one).max(FILTER_VALUES_MAX, { error: `must have at most ${FILTER_VALUES_MAX} values` });
+    const many = z
+      .array(one)
+      .max(FILTER_VALUES_MAX, { error: `must have at most ${FILTER_VALUES_MAX} values` });
     const exact = { equals: one.nullish(), in: many.nullish(), notIn: many.nullish() };
     return field.kind === 'text'
       ? z.strictObject({ ...exact, startsWith: value.nullish() })
       : z.strictObject({ ...exact });
   };
   const fields = Object.fromEntries(
-    Object.entries<FilterSpec<F>['fields'][F]>(spec.fields).map(([name, field]) => [name, fieldSchema(field).nullish()]),
+    Object.entries<FilterSpec<F>['fields'][F]>(spec.fields).map(([name, field]) => [
+      name,
+      fieldSchema(field).nullish(),
+    ]),
   );
   const atDepth = (depth: number): z.ZodType => {
     if (depth > FILTER_DEPTH_MAX) return z.never({ error: `must nest at most ${FILTER_DEPTH_MAX} levels` });
     const deeper = z.lazy(() => atDepth(depth + 1));
-    const some = z.array(deeper).min(1, { error: 'must have at least 1 filter' }).max(FILTER_LEAVES_MAX).nullish();
+    const some = z
+      .array(deeper)
+      .min(1, { error: 'must have at least 1 filter' })
+      .max(FILTER_LEAVES_MAX)
+      .nullish();
     return z.strictObject({
       ...fields,
       ...(spec.labels ? { labels: z.array(labelFilterSchema).max(FILTER_LEAVES_MAX).nullish() } : {}),
@@ -107,7 +124,11 @@ export function filterSchema<F extends string>(spec: FilterSpec<F>): z.ZodType<P
     .transform((filter, context): Predicate<F> => {
       const predicate = predicateOf((filter ?? {}) as Filter<F>, names); // just checked against that shape
       if (leaves(predicate) <= FILTER_LEAVES_MAX) return predicate;
-      context.issues.push({ code: 'custom', message: `must have at most ${FILTER_LEAVES_MAX} leaves`, input: undefined });
+      context.issues.push({
+        code: 'custom',
+        message: `must have at most ${FILTER_LEAVES_MAX} leaves`,
+        input: undefined,
+      });
       return z.NEVER;
     }) as z.ZodType<Predicate<F>, Filter<F> | null | undefined>; // built per field, which loses the names
 }
@@ -142,7 +163,9 @@ function predicateOf<F extends string>(filter: Filter<F>, names: readonly F[]): 
 function fieldParts<F extends string>(field: F, filter: FieldFilter | null | undefined): Predicate<F>[] {
   if (!filter) return [];
   const parts: Predicate<F>[] = [];
-  if (filter.equals !== undefined && filter.equals !== null) parts.push({ kind: 'in', field, values: [filter.equals] });
+  if (filter.equals !== undefined && filter.equals !== null) {
+    parts.push({ kind: 'in', field, values: [filter.equals] });
+  }
   if (filter.in) parts.push({ kind: 'in', field, values: filter.in });
   if (filter.notIn) parts.push({ kind: 'not', of: { kind: 'in', field, values: filter.notIn } });
   if (filter.startsWith !== undefined && filter.startsWith !== null) {

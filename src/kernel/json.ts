@@ -19,13 +19,15 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }
 
-export const JSON_DEPTH_MAX = 32;
+const JSON_DEPTH_MAX = 32;
 
 /** A JSON object of at most `maxBytes` bytes and JSON_DEPTH_MAX levels that a jsonb column can hold as it is. */
 export function jsonObjectSchema(maxBytes: number) {
   return z.custom<JsonObject>().check((context) => {
     const problem = jsonObjectProblem(context.value, maxBytes);
-    if (problem !== undefined) context.issues.push({ code: 'custom', message: problem, input: context.value });
+    if (problem !== undefined) {
+      context.issues.push({ code: 'custom', message: problem, input: context.value });
+    }
   });
 }
 
@@ -49,7 +51,9 @@ function jsonProblem(value: unknown, depth: number): string | undefined {
     case 'object': {
       if (value === null) return undefined;
       for (const [key, member] of Object.entries(value)) {
-        const problem = storable(key) ? jsonProblem(member, depth + 1) : 'must have well-formed keys without NUL';
+        const problem = storable(key)
+          ? jsonProblem(member, depth + 1)
+          : 'must have well-formed keys without NUL';
         if (problem !== undefined) return problem;
       }
       return undefined;

@@ -2,7 +2,7 @@ import { backoffMs } from './backoff.js';
 import type { Clock } from './clock.js';
 
 /** A decision is made again when what it was made about has changed meanwhile; so often, and no more. */
-export const REDECIDE_ATTEMPTS_MAX = 100;
+const REDECIDE_ATTEMPTS_MAX = 100;
 const BASE_MS = 2;
 const CAP_MS = 250;
 

@@ -19,7 +19,7 @@ export function textSchema(max: number, min = 0) {
 }
 
 /** Names of reasons and types, as machines read them: `ProgressDeadlineExceeded`. */
-export const REASON_MAX = 128;
+const REASON_MAX = 128;
 export const reasonSchema = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,127}$/, {
   error: `must be 1 to ${REASON_MAX} letters, digits or \`_\`, beginning with a letter`,
 });

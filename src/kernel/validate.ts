@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { done, invalidInput, type Failure, type InputIssue, type Outcome } from './failure.js';
 
 /** At most so many issues are told of one input; the rest would only repeat them. */
-export const ISSUES_MAX = 20;
+const ISSUES_MAX = 20;
 
 /** What `schema` makes of an operation's input, or InvalidInput with a path for each issue. Never throws. */
 export function validated<T>(

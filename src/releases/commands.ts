@@ -40,7 +40,14 @@ export function releaseCommands(deps: ReleaseDeps): ReleaseCommands {
       const grant = authorise(caller, 'release:write', { namespace });
       if (!grant) return notFound('namespace');
 
-      const values = { namespace, app, label, description: description ?? null, resources, source: source ?? null };
+      const values = {
+        namespace,
+        app,
+        label,
+        description: description ?? null,
+        resources,
+        source: source ?? null,
+      };
       const create = async (db: Queryable): Promise<ReleaseOutcome> => {
         const row = await releaseInsert(db, grant, newId('RELEASE'), values, stampOf(grant, 'Created'));
         if (row) return done(row);
@@ -49,7 +56,12 @@ export function releaseCommands(deps: ReleaseDeps): ReleaseCommands {
         return refused({ kind: 'AlreadyExists', message, existingId: existing?.id ?? null });
       };
       if (idempotencyKey === undefined) return create(database.writer);
-      const request = { principal: caller.actor.id, key: idempotencyKey, operation: 'createRelease', input: parsed.value };
+      const request = {
+        principal: caller.actor.id,
+        key: idempotencyKey,
+        operation: 'createRelease',
+        input: parsed.value,
+      };
       return idempotently(deps, request, CODEC, create);
     },
   };

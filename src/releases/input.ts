@@ -9,18 +9,26 @@ import { RESOURCE_LIFECYCLES, RESCHEDULES, resourceProblems } from './model.js';
 export const RESOURCES_MAX = 100;
 export const RESOURCE_SPEC_MAX_BYTES = 65_536;
 /** All resources of one release together: a release is read whole by whoever carries it out. */
-export const RESOURCES_MAX_BYTES = 1_048_576;
+const RESOURCES_MAX_BYTES = 1_048_576;
 export const LABEL_MAX = 128;
 
-const sourceFact = textSchema(1024).nullish().transform((fact) => fact ?? null);
+const sourceFact = textSchema(1024)
+  .nullish()
+  .transform((fact) => fact ?? null);
 
 const resourceSchema = z.strictObject({
   name: nameSchema,
   serviceType: nameSchema,
   spec: absentAsUndefined(jsonObjectSchema(RESOURCE_SPEC_MAX_BYTES)).transform((spec) => spec ?? {}),
   requires: absentAsUndefined(z.array(nameSchema).max(RESOURCES_MAX)).transform((names) => names ?? []),
-  lifecycle: z.enum(RESOURCE_LIFECYCLES).nullish().transform((lifecycle) => lifecycle ?? 'LIVE'),
-  reschedule: z.enum(RESCHEDULES).nullish().transform((reschedule) => reschedule ?? 'NEVER'),
+  lifecycle: z
+    .enum(RESOURCE_LIFECYCLES)
+    .nullish()
+    .transform((lifecycle) => lifecycle ?? 'LIVE'),
+  reschedule: z
+    .enum(RESCHEDULES)
+    .nullish()
+    .transform((reschedule) => reschedule ?? 'NEVER'),
 });
 
 export const createReleaseSchema = z.strictObject({
@@ -48,8 +56,13 @@ export const createReleaseSchema = z.strictObject({
       sha: sourceFact,
       branch: sourceFact,
       repository: sourceFact,
-      dirty: z.boolean().nullish().transform((dirty) => dirty ?? null),
-      message: textSchema(4096).nullish().transform((message) => message ?? null),
+      dirty: z
+        .boolean()
+        .nullish()
+        .transform((dirty) => dirty ?? null),
+      message: textSchema(4096)
+        .nullish()
+        .transform((message) => message ?? null),
       author: sourceFact,
     })
     .nullish(),

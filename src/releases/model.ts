@@ -39,14 +39,23 @@ export function resourceProblems(resources: readonly Node[]): ResourceProblem[] 
   resources.forEach((resource, index) => {
     const before = first.get(resource.name);
     if (before === undefined) first.set(resource.name, index);
-    else problems.push({ path: [index, 'name'], message: `\`${resource.name}\` is the name of resource ${before} too` });
+    else {
+      problems.push({
+        path: [index, 'name'],
+        message: `\`${resource.name}\` is the name of resource ${before} too`,
+      });
+    }
   });
   resources.forEach((resource, index) => {
     resource.requires.forEach((required, at) => {
       const path = [index, 'requires', at];
-      if (!first.has(required)) problems.push({ path, message: `names \`${required}\`, which is no resource here` });
-      else if (required === resource.name) problems.push({ path, message: 'must not name the resource itself' });
-      else if (resource.requires.indexOf(required) < at) problems.push({ path, message: `names \`${required}\` twice` });
+      if (!first.has(required)) {
+        problems.push({ path, message: `names \`${required}\`, which is no resource here` });
+      } else if (required === resource.name) {
+        problems.push({ path, message: 'must not name the resource itself' });
+      } else if (resource.requires.indexOf(required) < at) {
+        problems.push({ path, message: `names \`${required}\` twice` });
+      }
     });
   });
   return problems.length > 0 ? problems : cycleProblems(resources);
@@ -55,8 +64,10 @@ export function resourceProblems(resources: readonly Node[]): ResourceProblem[] 
 /** Takes away, again and again, what needs nothing any more: what is left over waits for itself. */
 function cycleProblems(resources: readonly Node[]): ResourceProblem[] {
   const waiting = new Map(resources.map((resource) => [resource.name, resource.requires]));
-  for (let ready = ['']; ready.length > 0; ) {
-    ready = [...waiting].filter(([, requires]) => requires.every((name) => !waiting.has(name))).map(([name]) => name);
+  for (let ready = ['']; ready.length > 0;) {
+    ready = [...waiting]
+      .filter(([, requires]) => requires.every((name) => !waiting.has(name)))
+      .map(([name]) => name);
     for (const name of ready) waiting.delete(name);
   }
   if (waiting.size === 0) return [];

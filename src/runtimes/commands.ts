@@ -87,7 +87,14 @@ async function createRuntime(run: Run, caller: Caller, input: CreateRuntimeInput
   const { namespace, name, type, environment, config, labels } = parsed.value;
   const grant = authorise(caller, 'runtime:write', { namespace });
   if (!grant) return notFound('namespace');
-  const values = { namespace, name, type, environment: environment ?? null, config: config ?? {}, labels: labels ?? {} };
+  const values = {
+    namespace,
+    name,
+    type,
+    environment: environment ?? null,
+    config: config ?? {},
+    labels: labels ?? {},
+  };
   return run(caller, 'createRuntime', parsed.value, async (db) => {
     const row = await runtimeInsert(db, grant, newId('RUNTIME'), values, stampOf(grant, 'Created'));
     if (row) return done(row);
@@ -116,13 +123,20 @@ async function updateRuntime(
         const decision = updateSpec(runtimeState(row), parsed.value);
         if (decision.kind !== 'applied') return decision;
         const { change, reason } = decision;
-        return { kind: 'applied', write: () => runtimeChange(db, grant, row, change, stampOf(grant, reason)) };
+        return {
+          kind: 'applied',
+          write: () => runtimeChange(db, grant, row, change, stampOf(grant, reason)),
+        };
       },
     }),
   );
 }
 
-async function deleteRuntime(deps: RuntimeDeps, caller: Caller, input: DeleteRuntimeInput): Promise<RuntimeOutcome> {
+async function deleteRuntime(
+  deps: RuntimeDeps,
+  caller: Caller,
+  input: DeleteRuntimeInput,
+): Promise<RuntimeOutcome> {
   const parsed = validated(deleteRuntimeSchema, input);
   if (!parsed.done) return parsed;
   const { id, expectedVersion, reason, message } = parsed.value;
@@ -132,7 +146,9 @@ async function deleteRuntime(deps: RuntimeDeps, caller: Caller, input: DeleteRun
     const row = await readRow(tx, 'runtime', id, 'FOR UPDATE');
     if (!row || !withinNamespaces(grant.namespaces, row.namespace)) return notFound('runtime');
     if (row.deletionRequestedAt !== null) return done(row);
-    if (expectedVersion !== undefined && expectedVersion !== row.version) return versionConflict('runtime', row);
+    if (expectedVersion !== undefined && expectedVersion !== row.version) {
+      return versionConflict('runtime', row);
+    }
     const now = deps.clock.now();
     const deletedAt = (await runtimeHasDeployments(tx, grant, id)) ? null : now;
     const change = { deletionRequestedAt: now, deletedAt };
@@ -164,7 +180,10 @@ async function patchRuntimeStatus(
         if (decision.kind !== 'applied') return decision;
         const { status } = decision;
         const stamp = stampOf(grant, reason ?? null, message);
-        return { kind: 'applied', write: () => runtimePatchStatus(db, grant, id, row.version, status, stamp) };
+        return {
+          kind: 'applied',
+          write: () => runtimePatchStatus(db, grant, id, row.version, status, stamp),
+        };
       },
     }),
   );

@@ -15,7 +15,7 @@ import { nameSchema } from '../kernel/names.js';
 import { reasonSchema, textSchema } from '../kernel/text.js';
 import { RUNTIME_TYPES } from './model.js';
 
-export const RUNTIME_CONFIG_MAX_BYTES = 65_536;
+const RUNTIME_CONFIG_MAX_BYTES = 65_536;
 
 const id = idSchema('RUNTIME');
 const environmentSchema = nameSchema.nullish();

@@ -20,5 +20,7 @@ export type RuntimeInternal = z.output<typeof runtimeInternalSchema>;
 export const runtimeInternalPatchSchema = z
   .strictObject(fields)
   .partial()
-  .refine((patch) => Object.values(patch).some((value) => value !== undefined), { error: 'must name a field' });
+  .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
+    error: 'must name a field',
+  });
 export type RuntimeInternalPatch = z.input<typeof runtimeInternalPatchSchema>;

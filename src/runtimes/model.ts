@@ -1,4 +1,9 @@
-import { CONDITIONS_MAX, mergeConditions, type Condition, type ReportedCondition } from '../kernel/conditions.js';
+import {
+  CONDITIONS_MAX,
+  mergeConditions,
+  type Condition,
+  type ReportedCondition,
+} from '../kernel/conditions.js';
 import { invalidInput, refused, type Failure, type InputIssue } from '../kernel/failure.js';
 import { sameJson, type JsonObject } from '../kernel/json.js';
 import type { Labels } from '../kernel/labels.js';
@@ -69,7 +74,11 @@ export type RuntimeStatusDecision =
   | { readonly kind: 'refused'; readonly failure: Failure<never> };
 
 /** As for deployments: conditions merge by type, the observed generation never goes back nor beyond. */
-export function applyRuntimeStatus(current: RuntimeState, report: RuntimeReport, now: Date): RuntimeStatusDecision {
+export function applyRuntimeStatus(
+  current: RuntimeState,
+  report: RuntimeReport,
+  now: Date,
+): RuntimeStatusDecision {
   const issues = generationIssues(current.generation, report);
   const observedGeneration = Math.max(current.observedGeneration, report.observedGeneration ?? 0);
   const conditions = mergeConditions(current.conditions, report.conditions ?? [], observedGeneration, now);
@@ -86,7 +95,10 @@ function generationIssues(generation: number, report: RuntimeReport): InputIssue
   const issues: InputIssue[] = [];
   const bound = (path: readonly string[], observed: number | undefined) => {
     if (observed === undefined || observed <= generation) return;
-    issues.push({ path: ['input', ...path], message: `must be at most ${generation}, the runtime's generation` });
+    issues.push({
+      path: ['input', ...path],
+      message: `must be at most ${generation}, the runtime's generation`,
+    });
   };
   bound(['observedGeneration'], report.observedGeneration);
   report.conditions?.forEach((condition, index) =>

@@ -39,7 +39,10 @@ export function filterSql<F extends string>(
   return { text: compile(predicate), values };
 }
 
-function labelSql({ key, operator, values }: LabelRequirement, parameter: (value: unknown) => string): string {
+function labelSql(
+  { key, operator, values }: LabelRequirement,
+  parameter: (value: unknown) => string,
+): string {
   const value = `(labels ->> ${parameter(key)}::text)`;
   switch (operator) {
     case 'EXISTS':

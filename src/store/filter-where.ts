@@ -14,7 +14,11 @@ export function whereOf<F extends string>(predicate: Predicate<F>, nullable: Rea
   return compile(predicate, false, nullable);
 }
 
-function compile<F extends string>(predicate: Predicate<F>, negated: boolean, nullable: ReadonlySet<string>): WhereNode {
+function compile<F extends string>(
+  predicate: Predicate<F>,
+  negated: boolean,
+  nullable: ReadonlySet<string>,
+): WhereNode {
   switch (predicate.kind) {
     case 'all':
     case 'any': {
@@ -25,7 +29,13 @@ function compile<F extends string>(predicate: Predicate<F>, negated: boolean, nu
     case 'not':
       return compile(predicate.of, !negated, nullable);
     case 'in':
-      return leaf(predicate.field, { in: [...predicate.values] }, { notIn: [...predicate.values] }, negated, nullable);
+      return leaf(
+        predicate.field,
+        { in: [...predicate.values] },
+        { notIn: [...predicate.values] },
+        negated,
+        nullable,
+      );
     case 'startsWith': {
       const startsWith = escapeLike(predicate.prefix);
       return leaf(predicate.field, { startsWith }, { not: { startsWith } }, negated, nullable);
@@ -35,7 +45,13 @@ function compile<F extends string>(predicate: Predicate<F>, negated: boolean, nu
   }
 }
 
-function leaf(field: string, plain: object, opposite: object, negated: boolean, nullable: ReadonlySet<string>): WhereNode {
+function leaf(
+  field: string,
+  plain: object,
+  opposite: object,
+  negated: boolean,
+  nullable: ReadonlySet<string>,
+): WhereNode {
   if (!negated) return { [field]: plain };
   return nullable.has(field) ? { OR: [{ [field]: null }, { [field]: opposite }] } : { [field]: opposite };
 }

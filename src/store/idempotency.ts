@@ -13,7 +13,7 @@ import type { Database, Queryable } from './database.js';
  *
  * A refused operation has no effect and leaves no record: asked again, it is decided again.
  */
-export const IDEMPOTENCY_HOURS = 24;
+const IDEMPOTENCY_HOURS = 24;
 
 export interface IdempotentRequest {
   /** Actor id. */
@@ -40,13 +40,20 @@ export async function idempotently<T, F extends Failure>(
   const payloadHash = createHash('sha256').update(canonicalJson(request.input)).digest('hex');
   try {
     return await deps.database.inTransaction(async (tx) => {
-      if (!(await claim(tx, request, payloadHash, deps.clock))) return replay(tx, request, payloadHash, codec);
+      if (!(await claim(tx, request, payloadHash, deps.clock))) {
+        return replay(tx, request, payloadHash, codec);
+      }
       const outcome = await work(tx);
       if (!outcome.done) throw new RolledBack(outcome);
       await tx.query({
         name: 'idempotency_finish',
         text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
-        values: [request.principal, request.key, codec.objectId(outcome.value), JSON.stringify(codec.toJson(outcome.value))],
+        values: [
+          request.principal,
+          request.key,
+          codec.objectId(outcome.value),
+          JSON.stringify(codec.toJson(outcome.value)),
+        ],
       });
       return outcome;
     });
@@ -66,7 +73,12 @@ class RolledBack extends Error {
 }
 
 /** True if this transaction is the first, or the first after the record's life. */
-async function claim(tx: Queryable, request: IdempotentRequest, payloadHash: string, clock: Clock): Promise<boolean> {
+async function claim(
+  tx: Queryable,
+  request: IdempotentRequest,
+  payloadHash: string,
+  clock: Clock,
+): Promise<boolean> {
   const now = clock.now();
   const result = await tx.query({
     name: 'idempotency_claim',

@@ -21,10 +21,21 @@ export class MalformedObjectError extends Error {
 }
 
 /** A stored part as its schema gives it. */
-export function storedPart<T>(schema: z.ZodType<T>, kind: ObjectKind, objectId: string, part: string, value: unknown): T {
+export function storedPart<T>(
+  schema: z.ZodType<T>,
+  kind: ObjectKind,
+  objectId: string,
+  part: string,
+  value: unknown,
+): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   // The path and the code say where to look; the message could repeat what is stored.
-  throw new MalformedObjectError(kind, objectId, part, issue ? `${issue.path.join('.') || part} (${issue.code})` : 'unknown');
+  throw new MalformedObjectError(
+    kind,
+    objectId,
+    part,
+    issue ? `${issue.path.join('.') || part} (${issue.code})` : 'unknown',
+  );
 }

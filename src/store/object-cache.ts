@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
 /** Objects kept at most; the least used make room. A cached deployment is a few KiB. */
-export const OBJECT_CACHE_MAX = 10_000;
+const OBJECT_CACHE_MAX = 10_000;
 
 /**
  * The newest known version of objects, fed by this process's own writes and by the feed. An object at one version never

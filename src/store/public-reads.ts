@@ -1,4 +1,5 @@
 import type { Database } from './database.js';
+import { LOG_POSITION } from './log-position.js';
 import type { PrismaClient } from './generated/prisma/client.js';
 import {
   PUBLIC_COLUMNS,
@@ -44,10 +45,10 @@ export function publicReads(database: Pick<Database, 'prisma'>): PublicReads {
       return prisma.$transaction(
         async (tx) => {
           // The first statement fixes what the transaction sees; the later ones see exactly that.
-          const [head] = await tx.$queryRaw<
-            { snapshot: string }[]
-          >`SELECT pg_current_snapshot()::text AS snapshot`;
-          if (!head) throw new Error('pg_current_snapshot() returned no row');
+          const [head] = await tx.$queryRawUnsafe<{ snapshot: string }[]>(
+            `SELECT ${LOG_POSITION} AS snapshot`,
+          );
+          if (!head) throw new Error(`${LOG_POSITION} returned no row`);
           return { ...(await readPage(tx, table, request)), snapshot: head.snapshot };
         },
         { isolationLevel: 'RepeatableRead' },

@@ -145,7 +145,10 @@ export type PublicPrismaTypes = {
     Name: M;
     Shape: PublicShape<M>;
     Include: Only<GeneratedTypes[M]['Include'], PublicRelations[M]>;
-    Select: Only<GeneratedTypes[M]['Select'], Named<M>>;
+    // Pothos takes a select with further keys, so what is not public is named here as what cannot be selected.
+    Select: Only<GeneratedTypes[M]['Select'], Named<M>> & {
+      readonly [K in Exclude<keyof GeneratedTypes[M]['Select'], Named<M>>]?: never;
+    };
     OrderBy: Only<GeneratedTypes[M]['OrderBy'], Columns<M>>;
     WhereUnique: Only<GeneratedTypes[M]['WhereUnique'], Columns<M>>;
     Where: Only<GeneratedTypes[M]['Where'], Named<M>>;
@@ -220,7 +223,7 @@ export interface PageResult<Row> {
   /** Whether the range goes on beyond the rows, in the direction of reading. */
   readonly more: boolean;
   readonly total: number | null;
-  /** `pg_current_snapshot()`: what the rows and the total could see. */
+  /** `LOG_POSITION`: what the rows and the total could see. */
   readonly snapshot: string | null;
 }
 

@@ -93,12 +93,7 @@ export async function updateRow<T extends VersionedTable>(
       text:
         `UPDATE ${table} SET version = version + 1, changed_by = $3, change_reason = $4, change_message = $5, trace_id = $6, change_token = $7${assignments}` +
         ` WHERE id = $1 AND version = $2 RETURNING ${columnList(table)}`,
-      values: [
-        id,
-        expectedVersion,
-        ...stampValues(stamp),
-        ...parameters(table, fields, values),
-      ],
+      values: [id, expectedVersion, ...stampValues(stamp), ...parameters(table, fields, values)],
     }),
   );
   return result.rows[0];

@@ -13,8 +13,8 @@ export interface TransportMetrics {
   readonly executions: Counter;
   readonly eventsSent: Counter;
   readonly commitToSend: Histogram;
-  /** Version conflicts that callers got. */
-  readonly conflicts: Counter;
+  /** Failures as data, by kind: `VersionConflict` above all. */
+  readonly failures: Counter<'kind'>;
 }
 
 export interface MetricsOptions {
@@ -60,7 +60,12 @@ export function createMetrics(options: MetricsOptions = {}): TransportMetrics {
       buckets: [0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.15, 0.5, 1.2, 5, 30, 300],
       registers,
     }),
-    conflicts: new Counter({ name: 'slipway_version_conflicts_total', help: 'Writes refused because the version had moved.', registers }),
+    failures: new Counter({
+      name: 'slipway_failures_total',
+      help: 'Mutations that ended in a failure of their result union, by kind; VersionConflict is a lost race.',
+      labelNames: ['kind'],
+      registers,
+    }),
   };
 }
 

@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { authorise } from '../../src/access/authorise.js';
-import { deploymentFilterSchema, deploymentWhere, type DeploymentFilter } from '../../src/deployments/index.js';
+import {
+  deploymentFilterSchema,
+  deploymentWhere,
+  type DeploymentFilter,
+} from '../../src/deployments/index.js';
+import { deploymentSnapshot } from '../../src/deployments/reads.js';
 import { matches, type FieldFilter, type Filter, type LabelFilter } from '../../src/kernel/filter.js';
 import { newId } from '../../src/kernel/ids.js';
 import { releaseFilterSchema, releaseWhere } from '../../src/releases/index.js';
@@ -42,17 +47,34 @@ function field(values: readonly string[], startsWith: boolean): fc.Arbitrary<Fie
     fc.record({ in: some }),
     fc.record({ notIn: some }),
     ...(startsWith
-      ? [fc.record({ startsWith: fc.oneof(pick(values), fc.constantFrom('', 'w', 'p', '%', '_', 'w_', '\\')) })]
+      ? [
+          fc.record({
+            startsWith: fc.oneof(pick(values), fc.constantFrom('', 'w', 'p', '%', '_', 'w_', '\\')),
+          }),
+        ]
       : []),
   );
-  return fc.oneof({ weight: 4, arbitrary: one }, fc.tuple(one, one).map(([a, b]) => ({ ...a, ...b })));
+  return fc.oneof(
+    { weight: 4, arbitrary: one },
+    fc.tuple(one, one).map(([a, b]) => ({ ...a, ...b })),
+  );
 }
 
-function filterOf<F extends string>(fields: Record<F, fc.Arbitrary<FieldFilter>>, withLabels = true): fc.Arbitrary<Filter<F>> {
+function filterOf<F extends string>(
+  fields: Record<F, fc.Arbitrary<FieldFilter>>,
+  withLabels = true,
+): fc.Arbitrary<Filter<F>> {
   const leaf: fc.Arbitrary<object> = fc.oneof(
-    ...Object.entries<fc.Arbitrary<FieldFilter>>(fields).map(([name, one]) => one.map((filter) => ({ [name]: filter }))),
+    ...Object.entries<fc.Arbitrary<FieldFilter>>(fields).map(([name, one]) =>
+      one.map((filter) => ({ [name]: filter })),
+    ),
     ...(withLabels
-      ? [{ weight: 3, arbitrary: fc.array(label, { minLength: 1, maxLength: 2 }).map((labels) => ({ labels })) }]
+      ? [
+          {
+            weight: 3,
+            arbitrary: fc.array(label, { minLength: 1, maxLength: 2 }).map((labels) => ({ labels })),
+          },
+        ]
       : []),
   );
   const deeper = (inner: fc.Arbitrary<object>): fc.Arbitrary<object> => {
@@ -66,7 +88,7 @@ function filterOf<F extends string>(fields: Record<F, fc.Arbitrary<FieldFilter>>
       fc.tuple(leaf, several, inner).map(([own, or, not]) => ({ ...own, or, not })),
     );
   };
-  return deeper(deeper(leaf)) as fc.Arbitrary<Filter<F>>; // built from exactly those fields
+  return deeper(deeper(leaf)); // built from exactly those fields
 }
 
 describe('filters mean the same in memory and in SQL', () => {
@@ -93,16 +115,30 @@ describe('filters mean the same in memory and in SQL', () => {
       twins.set(name, before + 1);
       return before === 0 ? name : `${name}${before}`;
     };
-    for (const row of sample(fc.record({ name: pick(NAMES), labels, environment: pick(ENVIRONMENTS), namespace: pick(NAMESPACES) }))) {
+    for (const row of sample(
+      fc.record({ name: pick(NAMES), labels, environment: pick(ENVIRONMENTS), namespace: pick(NAMESPACES) }),
+    )) {
       await seedRuntime(store, { ...row, name: unique(`r${row.name}`).slice(1) + unique('') });
     }
     const [runtime] = (await store.pool.query<{ id: string }>('SELECT id FROM runtime LIMIT 1')).rows;
     for (const row of sample(
-      fc.record({ name: pick(NAMES), app: pick(NAMES), labels, phase: pick(PHASES), namespace: pick(NAMESPACES) }),
+      fc.record({
+        name: pick(NAMES),
+        app: pick(NAMES),
+        labels,
+        phase: pick(PHASES),
+        namespace: pick(NAMESPACES),
+      }),
     )) {
-      await seedDeployment(store, { ...row, name: row.name + unique('d'), runtimeId: runtime?.id ?? newId('RUNTIME') });
+      await seedDeployment(store, {
+        ...row,
+        name: row.name + unique('d'),
+        runtimeId: runtime?.id ?? newId('RUNTIME'),
+      });
     }
-    for (const row of sample(fc.record({ app: pick(NAMES), label: pick(NAMES), namespace: pick(NAMESPACES) }))) {
+    for (const row of sample(
+      fc.record({ app: pick(NAMES), label: pick(NAMES), namespace: pick(NAMESPACES) }),
+    )) {
       await seedRelease(store, { ...row, label: row.label + unique('l') });
     }
   });
@@ -112,7 +148,19 @@ describe('filters mean the same in memory and in SQL', () => {
   });
 
   it('for deployments', async () => {
-    const rows = await store.prisma.deployment.findMany({ select: { id: true, namespace: true, name: true, app: true, labels: true, phase: true, desiredState: true, origin: true, runtimeId: true } });
+    const rows = await store.prisma.deployment.findMany({
+      select: {
+        id: true,
+        namespace: true,
+        name: true,
+        app: true,
+        labels: true,
+        phase: true,
+        desiredState: true,
+        origin: true,
+        runtimeId: true,
+      },
+    });
     const filter = filterOf({
       namespace: field(NAMESPACES, true),
       name: field([...NAMES, ...rows.slice(0, 5).map(({ name }) => name)], true),
@@ -120,7 +168,10 @@ describe('filters mean the same in memory and in SQL', () => {
       phase: field(PHASES, false),
       desiredState: field(['DEPLOYED', 'UNDEPLOYED'], false),
       origin: field(['MANAGED'], false),
-      runtimeId: field(rows.slice(0, 1).map(({ runtimeId }) => runtimeId), false),
+      runtimeId: field(
+        rows.slice(0, 1).map(({ runtimeId }) => runtimeId),
+        false,
+      ),
     });
     let hits = 0;
     await fc.assert(
@@ -130,6 +181,8 @@ describe('filters mean the same in memory and in SQL', () => {
         const where = deploymentWhere(predicate, reading().deployment);
         const inSql = await store.prisma.deployment.findMany({ where, select: { id: true } });
         expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        const inSnapshot = await deploymentSnapshot(predicate, reading().deployment)(store.pool, 1_000);
+        expect(inSnapshot.map(({ id }) => id).sort()).toEqual(inMemory);
         if (inMemory.length > 0 && inMemory.length < rows.length) hits += 1;
       }),
       { numRuns: 300 },
@@ -138,7 +191,9 @@ describe('filters mean the same in memory and in SQL', () => {
   });
 
   it('for runtimes, whose environment may be absent', async () => {
-    const rows = await store.prisma.runtime.findMany({ select: { id: true, namespace: true, name: true, type: true, environment: true, labels: true } });
+    const rows = await store.prisma.runtime.findMany({
+      select: { id: true, namespace: true, name: true, type: true, environment: true, labels: true },
+    });
     const filter = filterOf({
       namespace: field(NAMESPACES, true),
       name: field(NAMES, true),
@@ -158,8 +213,13 @@ describe('filters mean the same in memory and in SQL', () => {
   });
 
   it('for releases', async () => {
-    const rows = await store.prisma.release.findMany({ select: { id: true, namespace: true, app: true, label: true } });
-    const filter = filterOf({ namespace: field(NAMESPACES, true), app: field(NAMES, true), label: field(NAMES, true) }, false);
+    const rows = await store.prisma.release.findMany({
+      select: { id: true, namespace: true, app: true, label: true },
+    });
+    const filter = filterOf(
+      { namespace: field(NAMESPACES, true), app: field(NAMES, true), label: field(NAMES, true) },
+      false,
+    );
     await fc.assert(
       fc.asyncProperty(filter, async (input) => {
         const predicate = releaseFilterSchema.parse(input);
@@ -175,11 +235,22 @@ describe('filters mean the same in memory and in SQL', () => {
   it('and never reach beyond the grant, nor to what is deleted unless asked for', async () => {
     const everything = deploymentFilterSchema.parse({ not: { name: { equals: 'nobody' } } });
     const grant = reading(someone({ roles: ['VIEWER'], namespaces: ['other'] })).deployment;
-    const seen = await store.prisma.deployment.findMany({ where: deploymentWhere(everything, grant), select: { namespace: true } });
+    const seen = await store.prisma.deployment.findMany({
+      where: deploymentWhere(everything, grant),
+      select: { namespace: true },
+    });
     expect(new Set(seen.map(({ namespace }) => namespace))).toEqual(new Set(['other']));
-    const [victim] = await store.prisma.deployment.findMany({ where: { namespace: 'other' }, select: { id: true }, take: 1 });
-    await store.pool.query(`UPDATE deployment SET phase = 'DELETED', deleted_at = now(), version = version + 1 WHERE id = $1`, [victim?.id]);
-    const count = (deleted: boolean) => store.prisma.deployment.count({ where: deploymentWhere(everything, grant, deleted) });
+    const [victim] = await store.prisma.deployment.findMany({
+      where: { namespace: 'other' },
+      select: { id: true },
+      take: 1,
+    });
+    await store.pool.query(
+      `UPDATE deployment SET phase = 'DELETED', deleted_at = now(), version = version + 1 WHERE id = $1`,
+      [victim?.id],
+    );
+    const count = (deleted: boolean) =>
+      store.prisma.deployment.count({ where: deploymentWhere(everything, grant, deleted) });
     expect(await count(false)).toBe(seen.length - 1);
     expect(await count(true)).toBe(seen.length);
   });

@@ -69,8 +69,9 @@ describe('the projection that the log writes', () => {
     for (const table of ['runtime', 'deployment', 'agent', 'token']) {
       await client.query(`update ${table} set version = version + 1`);
     }
-    for (const table of ['deployment', 'runtime', 'release', 'agent', 'token'])
+    for (const table of ['deployment', 'runtime', 'release', 'agent', 'token']) {
       await client.query(`delete from ${table}`);
+    }
   });
   afterAll(async () => {
     await client.end();

@@ -95,7 +95,11 @@ export async function report(
 export const TO_RUNNING = ['INITIAL_SETUP', 'PROVISIONING', 'RUNNING'] as const;
 
 /** A deployment written past the server in that phase. */
-export async function inPhase(domain: Domain, seeded: Seeded, phase: DeploymentPhase): Promise<DeploymentRow> {
+export async function inPhase(
+  domain: Domain,
+  seeded: Seeded,
+  phase: DeploymentPhase,
+): Promise<DeploymentRow> {
   const id = newId('DEPLOYMENT');
   const { runtime, release } = seeded;
   const leaving = /^(DELET|TEARDOWN)/.test(phase);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+
 /** Reads an event stream of the server, event by event, as the HTML specification has it. */
 export interface StreamEvent {
   readonly id?: string;
@@ -59,7 +61,7 @@ export async function openEventStream(
       }
     }
   };
-  void (stalled ? new Promise<void>(() => undefined) : read(response.body))
+  void (stalled ? once(abort.signal, 'abort') : read(response.body))
     .catch(() => undefined) // aborted, or cut: the stream has ended either way
     .then(() => {
       state.ended = true;

@@ -15,7 +15,9 @@ export function seedRuntime(database: Database, values: Settable<'runtime'> = {}
 
 export function seedRelease(database: Database, values: Settable<'release'> = {}): Promise<ReleaseRow> {
   made += 1;
-  const resources = [{ name: 'web', serviceType: 'process', spec: {}, requires: [], lifecycle: 'LIVE', reschedule: 'NEVER' }];
+  const resources = [
+    { name: 'web', serviceType: 'process', spec: {}, requires: [], lifecycle: 'LIVE', reschedule: 'NEVER' },
+  ];
   const row = { namespace: 'default', app: 'shop', label: `v${made}`, resources, ...values };
   return insertRow(database.writer, 'release', newId('RELEASE'), row, stamp);
 }
@@ -25,7 +27,9 @@ export async function seedDeployment(
   values: Settable<'deployment'> & { readonly runtimeId?: string } = {},
 ): Promise<DeploymentRow> {
   made += 1;
-  const runtimeId = values.runtimeId ?? (await seedRuntime(database, values.namespace ? { namespace: values.namespace } : {})).id;
+  const runtimeId =
+    values.runtimeId ??
+    (await seedRuntime(database, values.namespace ? { namespace: values.namespace } : {})).id;
   const row = { namespace: 'default', name: `deployment-${made}`, app: 'shop', ...values, runtimeId };
   return insertRow(database.writer, 'deployment', newId('DEPLOYMENT'), row, stamp);
 }

@@ -1,4 +1,3 @@
-import type { GraphQLError} from 'graphql';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 
 import { localActor, type Actor } from '../../src/access/actor.js';
@@ -40,7 +39,7 @@ const SDL = /* GraphQL */ `
     createToken(name: String!): String!
   }
   type Subscription {
-    deploymentPhaseChanged(topic: String! = "a", after: String): Event
+    deploymentPhaseChanged(topic: String! = "a", filter: String, after: String): Event
     watchDeployments(topic: String! = "a", after: String): Event
   }
   type ServerInfo {
@@ -81,7 +80,7 @@ export class Topic {
   }
 
   /** Ends every stream, with an error or as completed. */
-  end(error?: GraphQLError): void {
+  end(error?: Error): void {
     for (const stream of this.streams) stream.finish(error);
   }
 }
@@ -92,7 +91,7 @@ class TestStream implements EventSource {
   readonly #topic: Topic;
   readonly after: string | undefined;
   #queue: SourceEvent[] = [];
-  #done: { readonly error: GraphQLError | undefined } | undefined;
+  #done: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
   #last: string | undefined;
 
@@ -108,7 +107,7 @@ class TestStream implements EventSource {
     this.#wake?.();
   }
 
-  finish(error: GraphQLError | undefined): void {
+  finish(error: Error | undefined): void {
     this.#done ??= { error };
     this.#topic.streams.delete(this);
     this.#wake?.();
@@ -153,6 +152,8 @@ export interface TestTransport {
   /** What `actorState` says, per actor id; valid if unset. */
   readonly states: Map<string, ActorState>;
   readonly executions: { count: number };
+  /** What to throw instead of answering: for a node, by its id; for a stream, by its `after`; for events, `event`. */
+  readonly faults: Map<string, () => unknown>;
   post(body: unknown, headers?: Record<string, string>): Promise<{ status: number; body: GraphQLBody; headers: Headers }>;
   close(): Promise<void>;
 }
@@ -175,6 +176,8 @@ export interface TestTransportOptions {
   readonly tokens?: ReadonlyMap<string, Actor | AuthFailure>;
   readonly allowedOrigins?: readonly string[];
   readonly readiness?: TransportDeps['readiness'];
+  readonly log?: Log;
+  readonly authenticate?: Authenticator['fromBearer'];
 }
 
 export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYER')[] = ['VIEWER'], classKey = roles.join()): Actor {
@@ -189,7 +192,7 @@ export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYE
 }
 
 
-const contextOf = (caller: Caller) => ({ caller }) as Context; // this graph has no loaders
+const contextOf = (caller: Caller) => ({ caller }) as unknown as Context; // this graph has no loaders
 
 /** For servers of others on the same graph. */
 export function localContext(): Context {
@@ -201,9 +204,10 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
   const topics = { a: new Topic(), b: new Topic() };
   const states = new Map<string, ActorState>();
   const executions = { count: 0 };
+  const faults = new Map<string, () => unknown>();
   const mutations = { calls: 0, hold: false, release: () => undefined as void };
   const started = { port: 0 };
-  const schema = testSchema(topics, mutations, executions);
+  const schema = testSchema({ topics, mutations, executions, faults });
   const transport = await startHttp({
     schema,
     createContext: contextOf,
@@ -219,8 +223,11 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
       drain: { noticeMs: 20, spreadMs: 100, finishMs: 1_000, ...options.settings?.drain },
     },
     clock: systemClock,
-    log: logInto(logged),
-    authenticator: testAuthenticator(options.tokens, states),
+    log: options.log ?? logInto(logged),
+    authenticator: {
+      ...testAuthenticator(options.tokens, states),
+      ...(options.authenticate ? { fromBearer: options.authenticate } : {}),
+    },
     origins: originPolicy({ loopback: true, allowedHosts: [], allowedOrigins: options.allowedOrigins ?? [] }, () => started.port),
     metrics: createMetrics(),
     readiness: options.readiness ?? [],
@@ -237,6 +244,7 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
     mutations,
     states,
     executions,
+    faults,
     async post(body, headers = {}) {
       const response = await fetch(url, {
         method: 'POST',
@@ -267,8 +275,15 @@ function logInto(lines: LogLine[]): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function testSchema(topics: TestTransport['topics'], mutations: TestTransport['mutations'], executions: { count: number }): GraphQLSchema {
+function testSchema({ topics, mutations, executions, faults }: Pick<TestTransport, 'topics' | 'mutations' | 'executions' | 'faults'>): GraphQLSchema {
   const schema = buildSchema(SDL);
+  const fail = (name: string) => {
+    const fault = faults.get(name);
+    // Whatever it is: also what no careful program throws.
+     
+    if (fault) throw fault();
+    throw new Error(`connect to ${SECRET} failed`);
+  };
   const fields = (type: string) => {
     const object = schema.getType(type);
     if (!object || !('getFields' in object)) throw new Error(`no type ${type}`);
@@ -276,9 +291,7 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
   };
   const node = (id: string): object => ({
     id,
-    broken: () => {
-      throw new Error(`connect to ${SECRET} failed`);
-    },
+    broken: () => fail(id),
     leaking: SECRET,
     parent: () => node('parent'),
     children: () => [node('c1'), node('c2')],
@@ -308,9 +321,7 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
     Event: {
       classKey: (_: unknown, __: unknown, { caller }: { caller: Caller }) => caller.actor.classKey,
       who: (_: unknown, __: unknown, { caller }: { caller: Caller }) => caller.actor.id,
-      broken: () => {
-        throw new Error(`connect to ${SECRET} failed`);
-      },
+      broken: () => fail('event'),
     },
   };
   for (const [type, byField] of Object.entries(resolvers)) {
@@ -323,7 +334,7 @@ function testSchema(topics: TestTransport['topics'], mutations: TestTransport['m
     const stream: StreamDefinition = {
       open({ topic, after }) {
         if (after === 'expired') throw operationError('CURSOR_EXPIRED', 'Take a new snapshot.', { cursor: 'expired' });
-        if (after === 'bug') throw new Error(`connect to ${SECRET} failed`);
+        if (after === 'bug' || faults.has(String(after))) fail(String(after));
         return new TestStream(topic === 'b' ? topics.b : topics.a, typeof after === 'string' ? after : undefined);
       },
     };

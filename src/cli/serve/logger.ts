@@ -1,5 +1,7 @@
 import { pino, type Logger } from 'pino';
 
+import { loggableError, type LoggableError } from '../../kernel/loggable-error.js';
+
 export interface LoggerOptions {
   readonly level: string;
   readonly format: 'json' | 'pretty';
@@ -25,7 +27,7 @@ export function createLogger({
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: REDACTED, censor: '[redacted]' },
-      serializers: { err: pino.stdSerializers.errWithCause },
+      serializers: { err: loggableError },
     },
     { write: format === 'json' ? write : (line) => write(asText(line)) },
   );
@@ -46,6 +48,13 @@ function asText(line: string): string {
   const rest = Object.entries(fields).map(
     ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  const stack = err && typeof err === 'object' && 'stack' in err ? `\n${String(err.stack)}` : '';
+  const stack = errorText(err as LoggableError | undefined); // written by our serializer
   return `${String(time).slice(11, 19)} ${LEVELS[Number(level)] ?? ''} ${String(msg)}${rest.join('')}${stack}\n`;
+}
+
+function errorText(error: LoggableError | undefined): string {
+  if (!error) return '';
+  const frames = (error.stack ?? '').replace(/^/gm, '    ');
+  const cause = error.cause ? `\n  caused by${errorText(error.cause)}` : '';
+  return `\n  ${error.type}: ${error.message}\n${frames}${cause}`;
 }

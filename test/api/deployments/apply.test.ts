@@ -80,7 +80,10 @@ describe('applyDeployment', () => {
       { name: 'A', value: '1' },
       { name: 'B', value: '2' },
     ];
-    const { deployment, runtime, release } = await aDeployment(domain, { env, runtimeConfig: { a: 1, b: { c: 2, d: [] } } });
+    const { deployment, runtime, release } = await aDeployment(domain, {
+      env,
+      runtimeConfig: { a: 1, b: { c: 2, d: [] } },
+    });
     const again = {
       name: deployment.name,
       runtime: { id: runtime.id },
@@ -88,18 +91,29 @@ describe('applyDeployment', () => {
       env: [...env].reverse(),
       runtimeConfig: { b: { d: [], c: 2 }, a: 1 },
     };
-    expect(valueOf(await domain.applyDeployment(deployer, again))).toEqual({ result: 'UNCHANGED', deployment });
+    expect(valueOf(await domain.applyDeployment(deployer, again))).toEqual({
+      result: 'UNCHANGED',
+      deployment,
+    });
     expect(await stored(store, deployment.id)).toEqual(deployment);
     expect(await changesOf(store, deployment.id)).toHaveLength(1);
   });
 
   it('leaves what is absent as it is', async () => {
-    const { deployment } = await aDeployment(domain, { env: [{ name: 'A', value: '1' }], labels: { a: 'b' } });
+    const { deployment } = await aDeployment(domain, {
+      env: [{ name: 'A', value: '1' }],
+      labels: { a: 'b' },
+    });
     const { result, deployment: row } = valueOf(
       await domain.applyDeployment(deployer, { name: deployment.name, runtimeConfig: { x: 1 } }),
     );
     expect(result).toBe('UPDATED');
-    expect(row).toMatchObject({ env: deployment.env, labels: { a: 'b' }, runtimeConfig: { x: 1 }, generation: 2 });
+    expect(row).toMatchObject({
+      env: deployment.env,
+      labels: { a: 'b' },
+      runtimeConfig: { x: 1 },
+      generation: 2,
+    });
     expect(row.targetReleaseId).toBe(deployment.targetReleaseId);
   });
 
@@ -137,7 +151,9 @@ describe('applyDeployment', () => {
       currentVersion: 1,
       current: deployment,
     });
-    expect(failureOf(await domain.applyDeployment(deployer, { ...input, name: freshName('none') }))).toMatchObject({
+    expect(
+      failureOf(await domain.applyDeployment(deployer, { ...input, name: freshName('none') })),
+    ).toMatchObject({
       kind: 'NotFound',
     });
   });
@@ -174,7 +190,12 @@ describe('applyDeployment', () => {
     const failure = failureOf(await domain.applyDeployment(deployer, { name: deployment.name, env }));
     expect(failure).toMatchObject({
       kind: 'InvalidInput',
-      issues: [{ path: ['input', 'env', '0', 'secretValue'], message: expect.stringContaining('external') as string }],
+      issues: [
+        {
+          path: ['input', 'env', '0', 'secretValue'],
+          message: expect.stringContaining('external') as string,
+        },
+      ],
     });
     expect(JSON.stringify(failure)).not.toContain('hunter2');
   });
@@ -184,7 +205,12 @@ describe('applyDeployment', () => {
     const inputs = [
       { env: Array.from({ length: 257 }, (_, n) => ({ name: `V${n}`, value: '' })) },
       { env: [{ name: 'A', value: 'x'.repeat(32_769) }] },
-      { env: [{ name: 'A', value: '1' }, { name: 'A', value: '2' }] },
+      {
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
       { runtimeConfig: { x: 'y'.repeat(65_536) } },
       { runtimeConfig: { x: '\0' } },
       { runtimeConfig: { x: '\ud800' } },
@@ -200,7 +226,11 @@ describe('applyDeployment', () => {
   });
 
   it('stores text of every kind that it accepts as it was given', async () => {
-    const runtimeConfig = { emoji: '🚢 – €', 'a.b/c': { deep: [1.5, -0.25, 1e21, null, true, ''] }, '': 'empty key' };
+    const runtimeConfig = {
+      emoji: '🚢 – €',
+      'a.b/c': { deep: [1.5, -0.25, 1e21, null, true, ''] },
+      '': 'empty key',
+    };
     const { deployment } = await aDeployment(domain, { runtimeConfig });
     expect(deployment.runtimeConfig).toEqual(runtimeConfig);
     const again = await domain.applyDeployment(deployer, { name: deployment.name, runtimeConfig });

@@ -80,7 +80,9 @@ describe('idempotency keys', () => {
     };
     for (const create of Object.values(creates)) {
       const key = freshName('create');
-      const outcomes = await Promise.all(Array.from({ length: REPLAYS }, (_, at) => create(domains[at % 2 ? 0 : 1], key)));
+      const outcomes = await Promise.all(
+        Array.from({ length: REPLAYS }, (_, at) => create(domains[at % 2 ? 0 : 1], key)),
+      );
       const [first] = outcomes.map((outcome) => valueOf<object>(outcome));
       for (const outcome of outcomes) expect(valueOf<object>(outcome)).toEqual(first);
     }
@@ -92,7 +94,9 @@ describe('idempotency keys', () => {
     const patch = { id: deployment.id, expectedVersion: 1, phase: 'INITIAL_SETUP', idempotencyKey } as const;
     valueOf(await domains[0].patchDeploymentStatus(local, patch));
     const other = { ...patch, message: 'other' };
-    expect(failureOf(await domains[0].patchDeploymentStatus(local, other))).toMatchObject({ kind: 'IdempotencyKeyReused' });
+    expect(failureOf(await domains[0].patchDeploymentStatus(local, other))).toMatchObject({
+      kind: 'IdempotencyKeyReused',
+    });
     const retried = await domains[0].retryDeployment(local, { id: deployment.id, idempotencyKey });
     expect(failureOf(retried)).toMatchObject({ kind: 'IdempotencyKeyReused' });
   });
@@ -110,7 +114,9 @@ describe('idempotency keys', () => {
     const { deployment } = await aDeployment(domains[0]);
     const idempotencyKey = freshName('key');
     const patch = { id: deployment.id, expectedVersion: 2, phase: 'PROVISIONING', idempotencyKey } as const;
-    expect(failureOf(await domains[0].patchDeploymentStatus(local, patch))).toMatchObject({ kind: 'VersionConflict' });
+    expect(failureOf(await domains[0].patchDeploymentStatus(local, patch))).toMatchObject({
+      kind: 'VersionConflict',
+    });
     expect(await records(idempotencyKey)).toBe(0);
     await report(domains[0], deployment, ['INITIAL_SETUP']);
     expect(valueOf(await domains[0].patchDeploymentStatus(local, patch))).toMatchObject({ version: 3 });
@@ -135,7 +141,9 @@ describe('idempotency keys', () => {
     expect(await idempotencyPurgeUnchecked(stores[0].pool, idempotencyCutoff(clock.now()), 1_000)).toBe(0);
     clock.advance(1);
     // Not honoured, although nothing has swept it yet.
-    expect(failureOf(await domains[0].patchDeploymentStatus(local, patch))).toMatchObject({ kind: 'VersionConflict' });
+    expect(failureOf(await domains[0].patchDeploymentStatus(local, patch))).toMatchObject({
+      kind: 'VersionConflict',
+    });
     expect(await idempotencyPurgeUnchecked(stores[0].pool, idempotencyCutoff(clock.now()), 2)).toBe(2);
     while ((await idempotencyPurgeUnchecked(stores[0].pool, idempotencyCutoff(clock.now()), 1_000)) > 0);
     expect(await records(idempotencyKey)).toBe(0);

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { checkStoredPhases, DEPLOYMENT_PHASES, deploymentsPurgeUnchecked } from '../../../src/deployments/index.js';
+import {
+  checkStoredPhases,
+  DEPLOYMENT_PHASES,
+  deploymentsPurgeUnchecked,
+} from '../../../src/deployments/index.js';
 import { runtimesPurgeUnchecked, runtimesSweepUnchecked } from '../../../src/runtimes/index.js';
 import type { Database } from '../../../src/store/database.js';
 import { local, someone } from '../../support/callers.js';
@@ -65,10 +69,21 @@ describe('intents of users', () => {
   describe('retryDeployment', () => {
     it('begins a failed step again, and its answer consumes the request', async () => {
       const { deployment } = await aDeployment(domain);
-      const failed = await report(domain, deployment, ['INITIAL_SETUP', 'PROVISIONING', 'PROVISIONING_FAILED']);
+      const failed = await report(domain, deployment, [
+        'INITIAL_SETUP',
+        'PROVISIONING',
+        'PROVISIONING_FAILED',
+      ]);
       expect(failed.error).toMatchObject({ code: 'Unexplained' });
-      const retried = valueOf(await domain.retryDeployment(deployer, { id: failed.id, reason: 'DiskMended' }));
-      expect(retried).toMatchObject({ phase: 'PROVISIONING', retryRequested: true, error: null, generation: 1 });
+      const retried = valueOf(
+        await domain.retryDeployment(deployer, { id: failed.id, reason: 'DiskMended' }),
+      );
+      expect(retried).toMatchObject({
+        phase: 'PROVISIONING',
+        retryRequested: true,
+        error: null,
+        generation: 1,
+      });
       expect((await changesOf(store, failed.id)).at(-1)).toMatchObject({ reason: 'DiskMended' });
       expect(await report(domain, retried, ['RUNNING'])).toMatchObject({ retryRequested: false });
     });
@@ -91,7 +106,10 @@ describe('intents of users', () => {
       expect(deleting.deletionRequestedAt).toBeInstanceOf(Date);
       expect(valueOf(await domain.deleteDeployment(deployer, { id: running.id }))).toEqual(deleting);
       const release = await aRelease(domain);
-      const applied = await domain.applyDeployment(deployer, { name: running.name, release: { id: release.id } });
+      const applied = await domain.applyDeployment(deployer, {
+        name: running.name,
+        release: { id: release.id },
+      });
       expect(failureOf(applied)).toMatchObject({ kind: 'Terminating' });
       const gone = await report(domain, deleting, ['DELETING', 'DELETED']);
       expect(gone).toMatchObject({ phase: 'DELETED', currentReleaseId: null, observedRuntime: null });
@@ -138,7 +156,9 @@ describe('intents of users', () => {
       await expect(domain.deleteDeployment(deployer, { id, mode: 'DETACH' })).rejects.toThrow('roles');
       await expect(domain.deleteDeployment(operator, { id, mode: 'FORGET' })).rejects.toThrow('roles');
       expect(await stored(store, id)).toEqual(deployment);
-      expect(valueOf(await domain.deleteDeployment(operator, { id, mode: 'DETACH' }))).toMatchObject({ phase: 'DELETED' });
+      expect(valueOf(await domain.deleteDeployment(operator, { id, mode: 'DETACH' }))).toMatchObject({
+        phase: 'DELETED',
+      });
     });
 
     it('is hidden from other namespaces', async () => {
@@ -181,7 +201,8 @@ describe('intents of users', () => {
       }
       const deleting = valueOf(await domain.deleteDeployment(local, { id: deployment.id }));
       await report(domain, deleting, ['DELETING', 'DELETED']);
-      const row = () => store.prisma.runtime.findUniqueOrThrow({ where: { id: runtime.id }, select: { deletedAt: true } });
+      const row = () =>
+        store.prisma.runtime.findUniqueOrThrow({ where: { id: runtime.id }, select: { deletedAt: true } });
       expect((await row()).deletedAt).toBeNull();
       valueOf(await domain.deleteDeployment(local, { id: second.id, mode: 'FORGET' }));
       expect((await row()).deletedAt).toBeInstanceOf(Date);
@@ -200,9 +221,14 @@ describe('intents of users', () => {
         [deployment.id],
       );
       const now = new ManualClock().now();
-      const swept = await Promise.all([1, 2].map(() => runtimesSweepUnchecked(store.writer, now, 100, SWEEPER)));
+      const swept = await Promise.all(
+        [1, 2].map(() => runtimesSweepUnchecked(store.writer, now, 100, SWEEPER)),
+      );
       expect(swept.flat().map(({ id }) => id)).toEqual([runtime.id]);
-      expect((await changesOf(store, runtime.id)).at(-1)).toMatchObject({ op: 'DELETE', actor: 'system:runtimes' });
+      expect((await changesOf(store, runtime.id)).at(-1)).toMatchObject({
+        op: 'DELETE',
+        actor: 'system:runtimes',
+      });
     });
   });
 
@@ -242,6 +268,8 @@ describe('intents of users', () => {
     await store.pool.query(`ALTER TYPE "DeploymentPhase" ADD VALUE 'DREAMING'`);
     await expect(checkStoredPhases(store.pool)).rejects.toThrow('it has unknown DREAMING');
     await store.pool.query(`ALTER TYPE "DeploymentPhase" RENAME VALUE 'ERROR' TO 'MISTAKE'`);
-    await expect(checkStoredPhases(store.pool)).rejects.toThrow('the database lacks ERROR; it has unknown DREAMING, MISTAKE');
+    await expect(checkStoredPhases(store.pool)).rejects.toThrow(
+      'the database lacks ERROR; it has unknown DREAMING, MISTAKE',
+    );
   });
 });

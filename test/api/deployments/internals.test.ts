@@ -78,8 +78,13 @@ describe('internal metadata', () => {
 
   it('merges named fields and leaves the others', async () => {
     const { id } = await fresh();
-    expect(await deploymentPatchInternal(store.pool, GRANT, id, { runtimeId: 'i-1', discoveryMisses: 2 })).toBe(true);
-    await deploymentPatchInternal(store.pool, GRANT, id, { discoveryMisses: 0, lastSyncedSecretNames: ['A'] });
+    expect(
+      await deploymentPatchInternal(store.pool, GRANT, id, { runtimeId: 'i-1', discoveryMisses: 2 }),
+    ).toBe(true);
+    await deploymentPatchInternal(store.pool, GRANT, id, {
+      discoveryMisses: 0,
+      lastSyncedSecretNames: ['A'],
+    });
     expect(await deploymentReadInternal(store.pool, GRANT, id)).toEqual({
       ...DEFAULTS,
       runtimeId: 'i-1',
@@ -139,10 +144,14 @@ describe('internal metadata', () => {
        CREATE TRIGGER refuse BEFORE INSERT ON deployment_internal FOR EACH ROW EXECUTE FUNCTION refuse()`,
     );
     const next = { ...status, phase: 'PROVISIONING' as const };
-    await expect(deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).rejects.toThrow('refused');
+    await expect(deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).rejects.toThrow(
+      'refused',
+    );
     expect(await stored(store, id)).toMatchObject({ version: 2, phase: 'INITIAL_SETUP' });
     await store.pool.query('DROP TRIGGER refuse ON deployment_internal');
-    expect(await deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).toMatchObject({ version: 3 });
+    expect(await deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).toMatchObject({
+      version: 3,
+    });
     expect(await deploymentReadInternal(store.pool, GRANT, id)).toMatchObject({ runtimeId: 'i-1' });
   });
 
@@ -161,7 +170,9 @@ describe('internal metadata', () => {
       const id = newId('DEPLOYMENT');
       expect(await deploymentReadInternal(store.pool, GRANT, id)).toBeUndefined();
       expect(await deploymentPatchInternal(store.pool, GRANT, id, { runtimeId: 'x' })).toBe(false);
-      expect(failureOf(await domain.patchDeploymentStatus(local, { id, expectedVersion: 1 })).kind).toBe('NotFound');
+      expect(failureOf(await domain.patchDeploymentStatus(local, { id, expectedVersion: 1 })).kind).toBe(
+        'NotFound',
+      );
     });
 
     it('no internal row: defaults', async () => {
@@ -205,22 +216,33 @@ describe('internal metadata', () => {
       ['error', '{"code":1}'],
       ['labels', '[1]'],
       ['env', '{}'],
-    ])('malformed public %s %s: the patch of that object fails by name, others go on', async (column, value) => {
-      const [bad, good] = [await fresh(), await fresh()];
-      await store.pool.query(`UPDATE deployment SET ${column} = $2, version = version + 1 WHERE id = $1`, [bad.id, value]);
-      const other = domainOf(store);
-      const patch = { id: bad.id, expectedVersion: 2, phase: 'INITIAL_SETUP' } as const;
-      await expect(other.patchDeploymentStatus(local, patch)).rejects.toThrow(MalformedObjectError);
-      expect((await report(other, good.deployment, ['INITIAL_SETUP'])).version).toBe(2);
-    });
+    ])(
+      'malformed public %s %s: the patch of that object fails by name, others go on',
+      async (column, value) => {
+        const [bad, good] = [await fresh(), await fresh()];
+        await store.pool.query(`UPDATE deployment SET ${column} = $2, version = version + 1 WHERE id = $1`, [
+          bad.id,
+          value,
+        ]);
+        const other = domainOf(store);
+        const patch = { id: bad.id, expectedVersion: 2, phase: 'INITIAL_SETUP' } as const;
+        await expect(other.patchDeploymentStatus(local, patch)).rejects.toThrow(MalformedObjectError);
+        expect((await report(other, good.deployment, ['INITIAL_SETUP'])).version).toBe(2);
+      },
+    );
 
     it('no release: what has none can still be reported on, and asks for one when applied', async () => {
       const { id, deployment } = await fresh();
-      await store.pool.query('UPDATE deployment SET target_release_id = NULL, version = 2 WHERE id = $1', [id]);
+      await store.pool.query('UPDATE deployment SET target_release_id = NULL, version = 2 WHERE id = $1', [
+        id,
+      ]);
       const row = await report(domain, await stored(store, id), ['INITIAL_SETUP', 'PROVISIONING', 'RUNNING']);
       expect(row).toMatchObject({ phase: 'RUNNING', currentReleaseId: null, targetReleaseId: null });
       const outcome = await domain.applyDeployment(local, { name: deployment.name, labels: { a: 'b' } });
-      expect(failureOf(outcome)).toMatchObject({ kind: 'InvalidInput', issues: [{ path: ['input', 'release'] }] });
+      expect(failureOf(outcome)).toMatchObject({
+        kind: 'InvalidInput',
+        issues: [{ path: ['input', 'release'] }],
+      });
     });
 
     it('no runtime: an error that names the deployment', async () => {
@@ -232,8 +254,12 @@ describe('internal metadata', () => {
       });
       const other = domainOf(store);
       const patch = { id, expectedVersion: 1, phase: 'INITIAL_SETUP' } as const;
-      await expect(other.patchDeploymentStatus(local, patch)).rejects.toThrow(`${id}: stored runtime is malformed`);
-      expect(failureOf(await other.applyDeployment(local, { name: deployment.name, labels: {} })).kind).toBe('NotFound');
+      await expect(other.patchDeploymentStatus(local, patch)).rejects.toThrow(
+        `${id}: stored runtime is malformed`,
+      );
+      expect(failureOf(await other.applyDeployment(local, { name: deployment.name, labels: {} })).kind).toBe(
+        'NotFound',
+      );
       expect(valueOf(await other.deleteDeployment(local, { id, mode: 'FORGET' })).phase).toBe('DELETED');
     });
   });
@@ -249,10 +275,18 @@ describe('internal metadata', () => {
   it('of runtimes keeps the same contract', async () => {
     const runtime = await aRuntime(domain);
     const id = runtime.id as RuntimeId; // a stored id
-    expect(await runtimeReadInternal(store.pool, GRANT, id)).toEqual({ host: null, lastPolledAt: null, pollFailures: 0 });
+    expect(await runtimeReadInternal(store.pool, GRANT, id)).toEqual({
+      host: null,
+      lastPolledAt: null,
+      pollFailures: 0,
+    });
     await runtimePatchInternal(store.pool, GRANT, id, { host: 'h1' });
     await runtimePatchInternal(store.pool, GRANT, id, { pollFailures: 3 });
-    expect(await runtimeReadInternal(store.pool, GRANT, id)).toEqual({ host: 'h1', lastPolledAt: null, pollFailures: 3 });
+    expect(await runtimeReadInternal(store.pool, GRANT, id)).toEqual({
+      host: 'h1',
+      lastPolledAt: null,
+      pollFailures: 3,
+    });
     const status = { ...runtimeState(runtime), observedGeneration: 1 };
     const patch = { host: 'h2' };
     expect(await runtimePatchStatusAndInternal(store, GRANT, id, 9, status, patch, STAMP)).toBeUndefined();

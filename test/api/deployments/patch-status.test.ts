@@ -51,7 +51,9 @@ describe('patchDeploymentStatus', () => {
       phase: 'INITIAL_SETUP',
       observedGeneration: 1,
       observedRuntime: { id: 'i-1', name: null, resourceId: null, endpoint: 'http://web' },
-      conditions: [{ type: 'Ready', status: 'FALSE', reason: 'Starting', message: '', observedGeneration: 1 }],
+      conditions: [
+        { type: 'Ready', status: 'FALSE', reason: 'Starting', message: '', observedGeneration: 1 },
+      ],
     });
     expect(row).toEqual(await stored(store, deployment.id));
     expect((await changesOf(store, deployment.id)).at(-1)).toEqual({
@@ -68,7 +70,12 @@ describe('patchDeploymentStatus', () => {
   it('promotes the target and clears the error when it becomes RUNNING', async () => {
     const { deployment, release } = await aDeployment(domain);
     const row = await report(domain, deployment, TO_RUNNING);
-    expect(row).toMatchObject({ phase: 'RUNNING', currentReleaseId: release.id, targetReleaseId: null, error: null });
+    expect(row).toMatchObject({
+      phase: 'RUNNING',
+      currentReleaseId: release.id,
+      targetReleaseId: null,
+      error: null,
+    });
   });
 
   it('gives the loser of a race the object as it is', async () => {
@@ -88,7 +95,9 @@ describe('patchDeploymentStatus', () => {
     await report(domain, deployment, ['INITIAL_SETUP']);
     for (const phase of ['RUNNING', 'PENDING'] as const) {
       const patch = { id: deployment.id, expectedVersion: 1, phase };
-      expect(failureOf(await other.patchDeploymentStatus(local, patch))).toMatchObject({ kind: 'VersionConflict' });
+      expect(failureOf(await other.patchDeploymentStatus(local, patch))).toMatchObject({
+        kind: 'VersionConflict',
+      });
     }
   });
 
@@ -183,7 +192,13 @@ describe('patchDeploymentStatus', () => {
     expect(statements).toEqual(['deployment_patch_status']);
     statements.length = 0;
     // The loser: the write that finds nothing is not even tried, and one read tells the conflict with the object.
-    failureOf(await own.patchDeploymentStatus(local, { id: deployment.id, expectedVersion: 2, phase: 'PROVISIONING' }));
+    failureOf(
+      await own.patchDeploymentStatus(local, {
+        id: deployment.id,
+        expectedVersion: 2,
+        phase: 'PROVISIONING',
+      }),
+    );
     expect(statements).toEqual(['read_deployment_within']);
   });
 
@@ -202,7 +217,9 @@ describe('patchDeploymentStatus', () => {
   it('refuses a deployment on a runtime that this server drives itself, and says why', async () => {
     const { deployment, runtime } = await aDeployment(domain);
     const other = domainOf(store);
-    await store.pool.query(`UPDATE runtime SET type = 'noop', version = version + 1 WHERE id = $1`, [runtime.id]);
+    await store.pool.query(`UPDATE runtime SET type = 'noop', version = version + 1 WHERE id = $1`, [
+      runtime.id,
+    ]);
     const patch = { id: deployment.id, expectedVersion: 1, phase: 'INITIAL_SETUP' } as const;
     const failure = failureOf(await other.patchDeploymentStatus(controller, patch));
     expect(failure).toMatchObject({ kind: 'InvalidInput', issues: [{ path: ['input', 'id'] }] });
@@ -211,12 +228,19 @@ describe('patchDeploymentStatus', () => {
 
   it('decides on a change that psql made, and logs it as sql', async () => {
     const { deployment } = await aDeployment(domain);
-    await store.pool.query(`UPDATE deployment SET phase = 'PROVISIONING', version = version + 1 WHERE id = $1`, [
-      deployment.id,
-    ]);
-    expect((await changesOf(store, deployment.id)).at(-1)).toMatchObject({ version: 2, actor: `sql:${test.connection.user}` });
+    await store.pool.query(
+      `UPDATE deployment SET phase = 'PROVISIONING', version = version + 1 WHERE id = $1`,
+      [deployment.id],
+    );
+    expect((await changesOf(store, deployment.id)).at(-1)).toMatchObject({
+      version: 2,
+      actor: `sql:${test.connection.user}`,
+    });
     const patch = { id: deployment.id, expectedVersion: 2, phase: 'RUNNING' } as const;
-    expect(valueOf(await domain.patchDeploymentStatus(controller, patch))).toMatchObject({ phase: 'RUNNING', version: 3 });
+    expect(valueOf(await domain.patchDeploymentStatus(controller, patch))).toMatchObject({
+      phase: 'RUNNING',
+      version: 3,
+    });
   });
 
   it('may be made by CONTROLLER and ADMIN only, and in their namespaces only', async () => {
@@ -226,8 +250,12 @@ describe('patchDeploymentStatus', () => {
       await expect(domain.patchDeploymentStatus(someone({ roles: [role] }), patch)).rejects.toThrow('roles');
     }
     const elsewhere = someone({ roles: ['CONTROLLER'], namespaces: ['other'] });
-    expect(failureOf(await domain.patchDeploymentStatus(elsewhere, patch))).toMatchObject({ kind: 'NotFound' });
-    expect(failureOf(await domain.patchDeploymentStatus(elsewhere, { ...patch, expectedVersion: 9 })).kind).toBe('NotFound');
+    expect(failureOf(await domain.patchDeploymentStatus(elsewhere, patch))).toMatchObject({
+      kind: 'NotFound',
+    });
+    expect(
+      failureOf(await domain.patchDeploymentStatus(elsewhere, { ...patch, expectedVersion: 9 })).kind,
+    ).toBe('NotFound');
     expect(await stored(store, deployment.id)).toEqual(deployment);
   });
 

@@ -44,7 +44,9 @@ describe('racing writers of deployments', () => {
   /** Every version has one change row, in order, from 1 to the current one. */
   async function expectWhole(row: DeploymentRow): Promise<void> {
     const changes = await changesOf(domains[0].database, row.id);
-    expect(changes.map(({ version }) => version)).toEqual(Array.from({ length: row.version }, (_, at) => at + 1));
+    expect(changes.map(({ version }) => version)).toEqual(
+      Array.from({ length: row.version }, (_, at) => at + 1),
+    );
   }
 
   it('lets exactly one patch of each version win, on two replicas, and shows every loser the object', async () => {
@@ -107,7 +109,9 @@ describe('racing writers of deployments', () => {
     const running = await report(domains[0], deployment, TO_RUNNING);
     const labels = Array.from({ length: RACERS }, (_, racer) => ({ racer: `r${racer}` }));
     const outcomes = await Promise.all(
-      labels.map((one, at) => domains[at % 2 ? 0 : 1].applyDeployment(local, { name: running.name, labels: one })),
+      labels.map((one, at) =>
+        domains[at % 2 ? 0 : 1].applyDeployment(local, { name: running.name, labels: one }),
+      ),
     );
     for (const outcome of outcomes) expect(valueOf(outcome).result).toBe('UPDATED');
     const row = await stored(domains[0].database, running.id);
@@ -128,15 +132,21 @@ describe('racing writers of deployments', () => {
           if (change.objectId === deployment.id && change.version === 3) resolve();
         });
       });
-      valueOf(await domains[0].patchDeploymentStatus(local, { id: deployment.id, expectedVersion: 2, phase: 'INITIAL_SETUP' }));
+      valueOf(
+        await domains[0].patchDeploymentStatus(local, {
+          id: deployment.id,
+          expectedVersion: 2,
+          phase: 'INITIAL_SETUP',
+        }),
+      );
       feed.feed.wake();
       await told;
       statements.length = 0;
       const patch = { id: deployment.id, expectedVersion: 3, phase: 'PROVISIONING' } as const;
       expect(valueOf(await own.patchDeploymentStatus(local, patch))).toMatchObject({ version: 4 });
-      expect(statements.filter((statement) => statement.startsWith('deployment') || statement.startsWith('read_'))).toEqual([
-        'deployment_patch_status',
-      ]);
+      expect(
+        statements.filter((statement) => statement.startsWith('deployment') || statement.startsWith('read_')),
+      ).toEqual(['deployment_patch_status']);
     } finally {
       await feed.close();
     }

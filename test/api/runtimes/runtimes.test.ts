@@ -30,30 +30,60 @@ describe('runtimes', () => {
     await store.close();
     await test.drop();
   });
-  const row = (id: string) => store.prisma.runtime.findUniqueOrThrow({ where: { id }, select: { version: true, updatedAt: true } });
+  const row = (id: string) =>
+    store.prisma.runtime.findUniqueOrThrow({ where: { id }, select: { version: true, updatedAt: true } });
 
   describe('createRuntime', () => {
     it('registers a place, once by name among those that live', async () => {
       const name = freshName('rt');
-      const input = { name, type: 'external' as const, environment: 'prod', config: { region: 'eu' }, labels: { a: 'b' } };
+      const input = {
+        name,
+        type: 'external' as const,
+        environment: 'prod',
+        config: { region: 'eu' },
+        labels: { a: 'b' },
+      };
       const made = valueOf(await domain.createRuntime(operator, input));
-      expect(made).toMatchObject({ ...input, namespace: 'default', generation: 1, version: 1, conditions: [] });
-      expect(failureOf(await domain.createRuntime(operator, input))).toMatchObject({ kind: 'AlreadyExists', existingId: made.id });
+      expect(made).toMatchObject({
+        ...input,
+        namespace: 'default',
+        generation: 1,
+        version: 1,
+        conditions: [],
+      });
+      expect(failureOf(await domain.createRuntime(operator, input))).toMatchObject({
+        kind: 'AlreadyExists',
+        existingId: made.id,
+      });
     });
 
     it('knows the type `external` alone, and names it', async () => {
-      const failure = failureOf(await domain.createRuntime(operator, { name: freshName('rt'), type: 'noop' as never }));
-      expect(failure).toMatchObject({ kind: 'InvalidInput', issues: [{ path: ['input', 'type'], message: 'must be a known runtime type: external' }] });
+      const failure = failureOf(
+        await domain.createRuntime(operator, { name: freshName('rt'), type: 'noop' as never }),
+      );
+      expect(failure).toMatchObject({
+        kind: 'InvalidInput',
+        issues: [{ path: ['input', 'type'], message: 'must be a known runtime type: external' }],
+      });
     });
   });
 
   describe('updateRuntime', () => {
     it('is one more generation for config or environment, none for labels', async () => {
       const { id } = await aRuntime(domain, { config: { a: 1, b: 2 }, environment: 'prod' });
-      const update = async (change: object) => valueOf(await domain.updateRuntime(operator, { id, ...change }));
+      const update = async (change: object) =>
+        valueOf(await domain.updateRuntime(operator, { id, ...change }));
       expect(await update({ labels: { a: 'b' } })).toMatchObject({ version: 2, generation: 1 });
-      expect(await update({ config: { a: 2 } })).toMatchObject({ version: 3, generation: 2, environment: 'prod' });
-      expect(await update({ environment: null })).toMatchObject({ version: 4, generation: 3, environment: null });
+      expect(await update({ config: { a: 2 } })).toMatchObject({
+        version: 3,
+        generation: 2,
+        environment: 'prod',
+      });
+      expect(await update({ environment: null })).toMatchObject({
+        version: 4,
+        generation: 3,
+        environment: null,
+      });
     });
 
     it('writes nothing when nothing changes', async () => {
@@ -69,7 +99,10 @@ describe('runtimes', () => {
       const { id } = runtime;
       for (const field of ['type', 'name', 'namespace', 'generation']) {
         const outcome = await domain.updateRuntime(operator, { id, [field]: 'x' });
-        expect(failureOf(outcome)).toMatchObject({ kind: 'InvalidInput', issues: [{ path: ['input', field] }] });
+        expect(failureOf(outcome)).toMatchObject({
+          kind: 'InvalidInput',
+          issues: [{ path: ['input', field] }],
+        });
       }
       const outcome = await domain.updateRuntime(operator, { id, labels: { a: 'b' }, expectedVersion: 3 });
       expect(failureOf(outcome)).toMatchObject({ kind: 'VersionConflict', current: runtime });
@@ -79,7 +112,9 @@ describe('runtimes', () => {
       const { runtime } = await aDeployment(domain);
       const { id } = runtime;
       const { version } = valueOf(await domain.deleteRuntime(operator, { id }));
-      expect(failureOf(await domain.updateRuntime(operator, { id, config: { a: 1 } })).kind).toBe('Terminating');
+      expect(failureOf(await domain.updateRuntime(operator, { id, config: { a: 1 } })).kind).toBe(
+        'Terminating',
+      );
       valueOf(await domain.updateRuntime(operator, { id, labels: { a: 'b' } }));
       const report = { id, expectedVersion: version + 1, observedGeneration: 1 };
       valueOf(await domain.patchRuntimeStatus(controller, report));
@@ -88,9 +123,13 @@ describe('runtimes', () => {
     it('decides again for racing updates without an expected version', async () => {
       const { id } = await aRuntime(domain);
       await Promise.all(
-        Array.from({ length: 10 }, async (_, n) => valueOf(await domain.updateRuntime(operator, { id, config: { n: n + 1 } }))),
+        Array.from({ length: 10 }, async (_, n) =>
+          valueOf(await domain.updateRuntime(operator, { id, config: { n: n + 1 } })),
+        ),
       );
-      expect((await changesOf(store, id)).map(({ version }) => version)).toEqual(Array.from({ length: 11 }, (_, n) => n + 1));
+      expect((await changesOf(store, id)).map(({ version }) => version)).toEqual(
+        Array.from({ length: 11 }, (_, n) => n + 1),
+      );
     });
   });
 
@@ -110,12 +149,20 @@ describe('runtimes', () => {
       const winners = outcomes.filter((outcome) => outcome.done);
       expect(winners).toHaveLength(1);
       for (const outcome of outcomes) {
-        if (!outcome.done) expect(outcome.failure).toMatchObject({ kind: 'VersionConflict', currentVersion: 2 });
+        if (!outcome.done) {
+          expect(outcome.failure).toMatchObject({ kind: 'VersionConflict', currentVersion: 2 });
+        }
       }
-      const next = { id, expectedVersion: 2, conditions: [{ type: 'Full', status: 'FALSE' as const, reason: 'Room' }] };
+      const next = {
+        id,
+        expectedVersion: 2,
+        conditions: [{ type: 'Full', status: 'FALSE' as const, reason: 'Room' }],
+      };
       const after = valueOf(await domain.patchRuntimeStatus(controller, next));
       expect(after.conditions).toMatchObject([{ type: 'Ready' }, { type: 'Full', observedGeneration: 1 }]);
-      expect(valueOf(await domain.patchRuntimeStatus(controller, { ...next, expectedVersion: 3 }))).toEqual(after);
+      expect(valueOf(await domain.patchRuntimeStatus(controller, { ...next, expectedVersion: 3 }))).toEqual(
+        after,
+      );
       const beyond = { id, expectedVersion: 3, observedGeneration: 2 };
       expect(failureOf(await domain.patchRuntimeStatus(controller, beyond)).kind).toBe('InvalidInput');
     });
@@ -131,7 +178,9 @@ describe('runtimes', () => {
   it('are changed by their roles and in their namespaces only', async () => {
     const { id } = await aRuntime(domain);
     const deployer = someone({ roles: ['DEPLOYER', 'VIEWER'] });
-    expect(failureOf(await domain.createRuntime(deployer, { name: freshName('rt'), type: 'external' })).kind).toBe('NotFound');
+    expect(
+      failureOf(await domain.createRuntime(deployer, { name: freshName('rt'), type: 'external' })).kind,
+    ).toBe('NotFound');
     await expect(domain.updateRuntime(deployer, { id, labels: {} })).rejects.toThrow('roles');
     await expect(domain.deleteRuntime(deployer, { id })).rejects.toThrow('roles');
     await expect(domain.patchRuntimeStatus(operator, { id, expectedVersion: 1 })).rejects.toThrow('roles');

@@ -28,7 +28,7 @@ describe('attacks', () => {
   let socket: RawSocket;
   const transports: Record<string, (query: string) => Promise<AttackAnswer>> = {
     http: async (query) => (await server.post({ query })).body,
-    sse: async (query) => ((await (await openEventStream(server.url, { query })).next())?.data ?? {}) as AttackAnswer,
+    sse: async (query) => ((await (await openEventStream(server.url, { query })).next())?.data ?? {}),
     ws: (query) => bySocket(socket, query),
   };
   beforeAll(async () => {

@@ -84,7 +84,7 @@ describe('LatestMailbox', () => {
 
   it('leads to the same objects however often its reader is cut and resumes from the last cursor', () => {
     const moves = fc.array(
-      fc.record({ object: fc.nat(4), inside: fc.boolean(), take: fc.nat(2), cut: fc.integer({ min: 0, max: 9 }) }),
+      fc.record({ object: fc.nat(4), inside: fc.boolean(), take: fc.constantFrom(0, 0, 0, 1, 1, 4), cut: fc.integer({ min: 0, max: 9 }) }),
       { minLength: 1, maxLength: 60 },
     );
     fc.assert(
@@ -123,6 +123,7 @@ describe('LatestMailbox', () => {
         }
         expect(new Map([...held].sort())).toEqual(new Map([...expected].sort()));
       }),
+      { numRuns: 500 },
     );
   });
 });

@@ -1,11 +1,28 @@
 import { describe, expect, it } from 'vitest';
 
-import { applySpec, dropRecord, requestDelete, retry, undeploy, type IntentDecision } from '../../../src/deployments/intents.js';
-import { blockedBy, canDelete, canRetry, summarise, type DeploymentState } from '../../../src/deployments/model.js';
+import {
+  applySpec,
+  dropRecord,
+  requestDelete,
+  retry,
+  undeploy,
+  type IntentDecision,
+} from '../../../src/deployments/intents.js';
+import {
+  blockedBy,
+  canDelete,
+  canRetry,
+  summarise,
+  type DeploymentState,
+} from '../../../src/deployments/model.js';
 import { AT, LATER, stateIn } from '../../support/deployment-state.js';
 
 const ERROR = { code: 'Crashed', message: 'exit 1', retryable: true };
-const running: DeploymentState = stateIn('RUNNING', { currentReleaseId: 'rel_1', targetReleaseId: null, generation: 4 });
+const running: DeploymentState = stateIn('RUNNING', {
+  currentReleaseId: 'rel_1',
+  targetReleaseId: null,
+  generation: 4,
+});
 
 function change(decision: IntentDecision) {
   if (decision.kind !== 'applied') throw new Error(`not applied: ${JSON.stringify(decision)}`);
@@ -16,8 +33,15 @@ describe('applySpec', () => {
   it('is one more generation exactly when release, env, runtime config or desired state change', () => {
     const wanted = { releaseId: 'rel_1' };
     expect(applySpec(running, wanted)).toEqual({ kind: 'unchanged' });
-    for (const spec of [{ releaseId: 'rel_2' }, { env: [{ name: 'A', value: '1' }] }, { runtimeConfig: { a: 1 } }]) {
-      expect(change(applySpec(running, { ...wanted, ...spec }))).toMatchObject({ generation: 5, phase: 'UPDATE_PENDING' });
+    for (const spec of [
+      { releaseId: 'rel_2' },
+      { env: [{ name: 'A', value: '1' }] },
+      { runtimeConfig: { a: 1 } },
+    ]) {
+      expect(change(applySpec(running, { ...wanted, ...spec }))).toMatchObject({
+        generation: 5,
+        phase: 'UPDATE_PENDING',
+      });
     }
     const undeployed = stateIn('UNDEPLOYED', { targetReleaseId: 'rel_1', generation: 4 });
     expect(change(applySpec(undeployed, wanted))).toMatchObject({
@@ -38,7 +62,9 @@ describe('applySpec', () => {
 
   it('is none for the same content in another order', () => {
     const state = { ...running, runtimeConfig: { a: 1, b: { c: 2, d: 3 } } };
-    expect(applySpec(state, { releaseId: 'rel_1', runtimeConfig: { b: { d: 3, c: 2 }, a: 1 } }).kind).toBe('unchanged');
+    expect(applySpec(state, { releaseId: 'rel_1', runtimeConfig: { b: { d: 3, c: 2 }, a: 1 } }).kind).toBe(
+      'unchanged',
+    );
   });
 
   it('compares with the release it is moving to, else with the one that serves', () => {
@@ -52,7 +78,10 @@ describe('applySpec', () => {
 
   it('answers what failed before it', () => {
     const failed = stateIn('UPDATE_FAILED', { error: ERROR, retryRequested: true });
-    expect(change(applySpec(failed, { releaseId: 'rel_9' }))).toMatchObject({ error: null, retryRequested: false });
+    expect(change(applySpec(failed, { releaseId: 'rel_9' }))).toMatchObject({
+      error: null,
+      retryRequested: false,
+    });
   });
 });
 
@@ -68,7 +97,10 @@ describe('undeploy', () => {
   });
 
   it('is done at once where nothing ran', () => {
-    expect(change(undeploy(stateIn('PENDING')))).toMatchObject({ phase: 'UNDEPLOYED', targetReleaseId: 'rel_target' });
+    expect(change(undeploy(stateIn('PENDING')))).toMatchObject({
+      phase: 'UNDEPLOYED',
+      targetReleaseId: 'rel_target',
+    });
   });
 });
 
@@ -92,7 +124,10 @@ describe('retry', () => {
 
 describe('deleting', () => {
   it('marks once', () => {
-    expect(change(requestDelete(running, LATER))).toMatchObject({ phase: 'DELETE_PENDING', deletionRequestedAt: LATER });
+    expect(change(requestDelete(running, LATER))).toMatchObject({
+      phase: 'DELETE_PENDING',
+      deletionRequestedAt: LATER,
+    });
     expect(requestDelete(stateIn('DELETE_FAILED'), LATER)).toEqual({ kind: 'unchanged' });
   });
 
@@ -117,13 +152,19 @@ describe('what the state says of itself', () => {
     expect(summarise(state)).toBe('Crashed: exit 1.');
     expect(summarise({ ...state, error: null })).toBe('Ready is false (PortTaken): port 80 is taken.');
     expect(summarise(running)).toBe('Running.');
-    expect(summarise({ ...state, error: { ...ERROR, message: 'x'.repeat(4096) } }).length).toBeLessThanOrEqual(512);
+    expect(
+      summarise({ ...state, error: { ...ERROR, message: 'x'.repeat(4096) } }).length,
+    ).toBeLessThanOrEqual(512);
   });
 
   it('tells what may be done now', () => {
     expect([canRetry(running), canDelete(running), blockedBy(running)]).toEqual([false, true, null]);
     const deleting = stateIn('DELETE_FAILED');
-    expect([canRetry(deleting), canDelete(deleting), blockedBy(deleting)]).toEqual([true, false, 'It is being deleted.']);
+    expect([canRetry(deleting), canDelete(deleting), blockedBy(deleting)]).toEqual([
+      true,
+      false,
+      'It is being deleted.',
+    ]);
     expect(blockedBy(stateIn('UNDEPLOYING'))).toBe('It is UNDEPLOYING: Taking down what runs.');
   });
 });

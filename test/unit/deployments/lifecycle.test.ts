@@ -26,8 +26,16 @@ import { LATER, stateIn } from '../../support/deployment-state.js';
 const EXPECTED: Record<DeploymentPhase, { flags: '' | 'S' | 'F' | 'T'; facts: string; intents: string }> = {
   PENDING: { flags: '', facts: 'INITIAL_SETUP PREFLIGHTS_FAILED', intents: 'UNDEPLOYED DELETE_PENDING' },
   PREFLIGHTS_FAILED: { flags: 'F', facts: '', intents: 'PENDING UNDEPLOYED DELETE_PENDING' },
-  INITIAL_SETUP: { flags: '', facts: 'PROVISIONING INITIAL_SETUP_FAILED', intents: 'PENDING UNDEPLOYING DELETE_PENDING' },
-  INITIAL_SETUP_FAILED: { flags: 'F', facts: '', intents: 'INITIAL_SETUP PENDING UNDEPLOYING DELETE_PENDING' },
+  INITIAL_SETUP: {
+    flags: '',
+    facts: 'PROVISIONING INITIAL_SETUP_FAILED',
+    intents: 'PENDING UNDEPLOYING DELETE_PENDING',
+  },
+  INITIAL_SETUP_FAILED: {
+    flags: 'F',
+    facts: '',
+    intents: 'INITIAL_SETUP PENDING UNDEPLOYING DELETE_PENDING',
+  },
   PROVISIONING: {
     flags: '',
     facts: 'RUNNING WAITING_FOR_AGENTS PROVISIONING_FAILED',
@@ -195,7 +203,10 @@ describe('checkLifecycle', () => {
   });
 
   it('finds a phase without a way out', () => {
-    const table = { PENDING: { ...rule, facts: ['STUCK'], intents: [] }, STUCK: { ...rule, facts: [], intents: [] } };
+    const table = {
+      PENDING: { ...rule, facts: ['STUCK'], intents: [] },
+      STUCK: { ...rule, facts: [], intents: [] },
+    };
     expect(lifecycleProblems(table)).toEqual(['STUCK is neither terminal nor has an edge out']);
   });
 
@@ -225,5 +236,4 @@ describe('checkLifecycle', () => {
       'BAD has ended and is not settled',
     ]);
   });
-
 });

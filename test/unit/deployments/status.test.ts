@@ -8,7 +8,15 @@ import { CONDITIONS_MAX, type Condition } from '../../../src/kernel/conditions.j
 import { AT, LATER, stateIn } from '../../support/deployment-state.js';
 
 const RUNTIME = { id: 'i-1', name: 'web', resourceId: 'arn:1', endpoint: 'http://web' };
-const INFO = { provider: 'p', account: null, region: null, location: null, hostname: 'h', os: 'linux', arch: null };
+const INFO = {
+  provider: 'p',
+  account: null,
+  region: null,
+  location: null,
+  hostname: 'h',
+  os: 'linux',
+  arch: null,
+};
 const ERROR = { code: 'Crashed', message: 'exit 1', retryable: true };
 const READY: Condition = {
   type: 'Ready',
@@ -60,14 +68,18 @@ describe('applyStatus: observedGeneration', () => {
   it('never goes back', () => {
     expect(applyStatus(state, { observedGeneration: 1 }, LATER)).toEqual({ kind: 'unchanged' });
     const conditions = [{ ...READY, observedGeneration: 3 }];
-    const report = { conditions: [{ type: 'Ready', status: 'TRUE', reason: 'Old', observedGeneration: 1 } as const] };
+    const report = {
+      conditions: [{ type: 'Ready', status: 'TRUE', reason: 'Old', observedGeneration: 1 } as const],
+    };
     expect(applied({ ...state, conditions }, report).conditions[0]).toMatchObject({ observedGeneration: 3 });
   });
 
   it('never passes the generation, neither of the report nor of a condition', () => {
     expect(refusal(state, { observedGeneration: 4 })).toMatchObject({
       kind: 'InvalidInput',
-      issues: [{ path: ['input', 'observedGeneration'], message: 'must be at most 3, the deployment\'s generation' }],
+      issues: [
+        { path: ['input', 'observedGeneration'], message: "must be at most 3, the deployment's generation" },
+      ],
     });
     expect(
       refusal(state, { conditions: [{ type: 'A', status: 'TRUE', reason: 'X', observedGeneration: 4 }] }),
@@ -77,7 +89,12 @@ describe('applyStatus: observedGeneration', () => {
   it('does not promote what a report about an earlier spec calls running', () => {
     expect(refusal(state, { phase: 'RUNNING', observedGeneration: 2 })).toMatchObject({
       kind: 'InvalidInput',
-      issues: [{ path: ['input', 'observedGeneration'], message: 'must be 3, the deployment\'s generation, to report RUNNING' }],
+      issues: [
+        {
+          path: ['input', 'observedGeneration'],
+          message: "must be 3, the deployment's generation, to report RUNNING",
+        },
+      ],
     });
     expect(applied(state, { phase: 'RUNNING', observedGeneration: 3 }).phase).toBe('RUNNING');
   });
@@ -97,7 +114,9 @@ describe('applyStatus: delete intent', () => {
 
   it('repeats that without a change', () => {
     const known = { ...deleting, observedRuntime: RUNTIME };
-    expect(applyStatus(known, { phase: 'PROVISIONING', runtime: RUNTIME }, LATER)).toEqual({ kind: 'unchanged' });
+    expect(applyStatus(known, { phase: 'PROVISIONING', runtime: RUNTIME }, LATER)).toEqual({
+      kind: 'unchanged',
+    });
   });
 
   it('refuses a stale report that carries nothing but a phase', () => {
@@ -105,7 +124,9 @@ describe('applyStatus: delete intent', () => {
   });
 
   it('refuses to skip a phase of the removal, with or without facts', () => {
-    expect(refusal(deleting, { phase: 'DELETED', runtime: RUNTIME })).toMatchObject({ kind: 'InvalidTransition' });
+    expect(refusal(deleting, { phase: 'DELETED', runtime: RUNTIME })).toMatchObject({
+      kind: 'InvalidTransition',
+    });
   });
 
   it('changes nothing of a deployment that is deleted', () => {
@@ -117,16 +138,26 @@ describe('applyStatus: delete intent', () => {
 describe('applyStatus: releases', () => {
   it('promotes the target when it becomes RUNNING', () => {
     const state = stateIn('UPDATING', { currentReleaseId: 'rel_old', targetReleaseId: 'rel_new' });
-    expect(applied(state, { phase: 'RUNNING' })).toMatchObject({ currentReleaseId: 'rel_new', targetReleaseId: null });
+    expect(applied(state, { phase: 'RUNNING' })).toMatchObject({
+      currentReleaseId: 'rel_new',
+      targetReleaseId: null,
+    });
   });
 
   it('keeps what serves when it is healthy again', () => {
     const state = stateIn('REFRESH_FAILED', { currentReleaseId: 'rel_now', targetReleaseId: null });
-    expect(applied(state, { phase: 'RUNNING' })).toMatchObject({ currentReleaseId: 'rel_now', targetReleaseId: null });
+    expect(applied(state, { phase: 'RUNNING' })).toMatchObject({
+      currentReleaseId: 'rel_now',
+      targetReleaseId: null,
+    });
   });
 
   it('serves nothing when undeployed, and remembers what it would run', () => {
-    const state = stateIn('UNDEPLOYING', { currentReleaseId: 'rel_now', targetReleaseId: null, observedRuntime: RUNTIME });
+    const state = stateIn('UNDEPLOYING', {
+      currentReleaseId: 'rel_now',
+      targetReleaseId: null,
+      observedRuntime: RUNTIME,
+    });
     expect(applied(state, { phase: 'UNDEPLOYED', runtime: RUNTIME, environmentInfo: INFO })).toMatchObject({
       currentReleaseId: null,
       targetReleaseId: 'rel_now',
@@ -145,7 +176,12 @@ describe('applyStatus: error', () => {
   });
 
   it('is made from reason and message when a failure is reported without one', () => {
-    const report: StatusReport = { phase: 'UPDATE_FAILED', reason: 'NoDisk', message: 'disk full', error: null };
+    const report: StatusReport = {
+      phase: 'UPDATE_FAILED',
+      reason: 'NoDisk',
+      message: 'disk full',
+      error: null,
+    };
     const status = applied(stateIn('UPDATING'), report);
     expect(status.error).toEqual({ code: 'NoDisk', message: 'disk full', retryable: true });
     expect(applyStatus({ ...stateIn('UPDATING'), ...status }, report, LATER)).toEqual({ kind: 'unchanged' });
@@ -154,14 +190,18 @@ describe('applyStatus: error', () => {
   it('is refused where there can be none', () => {
     expect(refusal(stateIn('PROVISIONING'), { phase: 'RUNNING', error: ERROR })).toMatchObject({
       kind: 'InvalidInput',
-      issues: [{ path: ['input', 'error'], message: 'must be absent: a deployment that is RUNNING has no error' }],
+      issues: [
+        { path: ['input', 'error'], message: 'must be absent: a deployment that is RUNNING has no error' },
+      ],
     });
   });
 
   it('may warn while things move on, until the next move', () => {
     const warned = applied(stateIn('PROVISIONING'), { error: ERROR });
     expect(warned).toMatchObject({ phase: 'PROVISIONING', error: ERROR });
-    expect(applied({ ...stateIn('PROVISIONING'), ...warned }, { phase: 'WAITING_FOR_AGENTS' }).error).toBeNull();
+    expect(
+      applied({ ...stateIn('PROVISIONING'), ...warned }, { phase: 'WAITING_FOR_AGENTS' }).error,
+    ).toBeNull();
   });
 
   it('is cut to 4 KiB at a character boundary', () => {

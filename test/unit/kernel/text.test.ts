@@ -31,7 +31,17 @@ describe('what can be stored', () => {
     const schema = jsonObjectSchema(64);
     const deep = (levels: number): object => (levels === 0 ? {} : { a: deep(levels - 1) });
     expect(schema.safeParse({ a: [1, 'x', null, { b: true }] }).success).toBe(true);
-    for (const bad of [null, [], 'x', { a: '\0' }, { '\0': 1 }, { a: undefined }, { a: Infinity }, { a: 1n }, { a: 'x'.repeat(64) }]) {
+    for (const bad of [
+      null,
+      [],
+      'x',
+      { a: '\0' },
+      { '\0': 1 },
+      { a: undefined },
+      { a: Infinity },
+      { a: 1n },
+      { a: 'x'.repeat(64) },
+    ]) {
       expect(schema.safeParse(bad).success).toBe(false);
     }
     expect(jsonObjectSchema(1_000).safeParse(deep(31)).success).toBe(true);

@@ -1,0 +1,43 @@
+/** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
+import { benchFanOut } from './fanout/bench.js';
+import { benchHeartbeats } from './heartbeats/bench.js';
+import { benchPatches } from './patches/bench.js';
+import { benchReads } from './reads/bench.js';
+import { Closing } from './support/closing.js';
+import { parseOptions, type Options } from './support/options.js';
+import { writeReport, type Report } from './support/report.js';
+
+const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) => Promise<Report>>> = {
+  patches: benchPatches,
+  fanout: benchFanOut,
+  reads: benchReads,
+  heartbeats: benchHeartbeats,
+};
+
+async function main(): Promise<void> {
+  const { names, options } = parseOptions(process.argv.slice(2));
+  const known = Object.keys(BENCHMARKS);
+  const unknown = names.find((name) => !known.includes(name));
+  if (names.length === 0 || unknown !== undefined) {
+    throw new Error(`Name one or more of ${known.join(', ')}${unknown === undefined ? '' : `; not ${unknown}`}.`);
+  }
+  for (const name of names) {
+    const closing = new Closing();
+    const interrupt = () => void closing.end().then(() => process.exit(130));
+    process.once('SIGINT', interrupt);
+    process.once('SIGTERM', interrupt);
+    try {
+      const report = await BENCHMARKS[name]?.(options, closing);
+      if (report) writeReport(report);
+    } finally {
+      process.off('SIGINT', interrupt);
+      process.off('SIGTERM', interrupt);
+      await closing.end();
+    }
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exitCode = 1;
+});

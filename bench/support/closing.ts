@@ -1,0 +1,18 @@
+/** What a run has to end, whatever happens: last made, first ended. */
+export class Closing {
+  readonly #ends: (() => Promise<unknown> | void)[] = [];
+
+  add(end: () => Promise<unknown> | void): void {
+    this.#ends.push(end);
+  }
+
+  async end(): Promise<void> {
+    for (let end = this.#ends.pop(); end; end = this.#ends.pop()) {
+      try {
+        await end();
+      } catch (error) {
+        process.stderr.write(`Ending a part failed: ${String(error)}\n`);
+      }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Concurrent clients, one case each. Undefined: the benchmark's own. */
+  readonly clients: readonly number[] | undefined;
+  readonly subscribers: readonly number[];
+  readonly agents: number;
+  /** Changes on their way at the same time, in `fanout`. */
+  readonly inFlight: number;
+  /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
+  readonly databaseUrl: string | undefined;
+  /** CPU profiles of the servers, into `bench/results/profiles/`. */
+  readonly profile: boolean;
+}
+
+const LARGEST = 100_000;
+
+/** Throws a sentence for whoever typed it. */
+export function parseOptions(args: readonly string[]): { readonly names: readonly string[]; readonly options: Options } {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '3' },
+      clients: { type: 'string' },
+      subscribers: { type: 'string', default: '200,1000' },
+      agents: { type: 'string', default: '2000' },
+      'in-flight': { type: 'string', default: '1' },
+      'database-url': { type: 'string' },
+      profile: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    names: positionals,
+    options: {
+      rounds: amount('rounds', values.rounds),
+      seconds: amount('seconds', values.seconds),
+      clients: values.clients === undefined ? undefined : amounts('clients', values.clients),
+      subscribers: amounts('subscribers', values.subscribers),
+      agents: amount('agents', values.agents),
+      inFlight: amount('in-flight', values['in-flight']),
+      databaseUrl: values['database-url'],
+      profile: values.profile,
+    },
+  };
+}
+
+function amounts(name: string, text: string): number[] {
+  return text.split(',').map((part) => amount(name, part));
+}
+
+function amount(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1 && value <= LARGEST) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${LARGEST}, not ${JSON.stringify(text)}.`);
+}

@@ -1,0 +1,27 @@
+/** What the system knows of a process. Linux tells it in /proc; elsewhere the answer is null. */
+import { readFileSync } from 'node:fs';
+
+/** USER_HZ, which is 100 on every Linux that Node runs on. */
+const TICK_MS = 10;
+
+/** User and system time since its start. */
+export function cpuMsOf(pid: number): number | null {
+  const stat = read(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name in parentheses may hold spaces; utime and stime are the 12th and 13th field after it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+export function residentKib(pid: number): number | null {
+  const found = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '');
+  return found ? Number(found[1]) : null;
+}
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,82 @@
+/** Results as a Markdown table and as JSON, both under `bench/results/`. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+import type { Summary } from './contender.js';
+
+const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
+
+export interface Group {
+  /** What was the same for all: `embedded, 16 clients`. */
+  readonly title: string;
+  /** The unit of the rates: `patches`. */
+  readonly unit: string;
+  /** The limit first. */
+  readonly summaries: readonly Summary[];
+}
+
+export interface Report {
+  readonly name: string;
+  readonly options: object;
+  readonly groups: readonly Group[];
+  /** Further facts, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+const HEAD = [
+  'case',
+  'contender',
+  'a second, median',
+  'min–max',
+  'to the limit',
+  'CPU ms a unit',
+  'p50 ms',
+  'p99 ms',
+];
+
+export function writeReport(report: Report): void {
+  const machine = `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+  const markdown = [
+    `# ${report.name}`,
+    '',
+    `${machine}. Options: ${JSON.stringify(report.options)}.`,
+    '',
+    table(report.groups),
+    '',
+    ...report.notes.map((note) => `- ${note}`),
+    '',
+  ].join('\n');
+  mkdirSync(RESULTS, { recursive: true });
+  writeFileSync(`${RESULTS}${report.name}.md`, markdown);
+  writeFileSync(`${RESULTS}${report.name}.json`, `${JSON.stringify({ ...report, machine }, null, 2)}\n`);
+  process.stdout.write(`${markdown}\nWritten to bench/results/${report.name}.md and .json\n`);
+}
+
+function table(groups: readonly Group[]): string {
+  const rows = groups.flatMap(({ title, unit, summaries }) => {
+    const limit = summaries[0]?.median ?? 0;
+    return summaries.map((summary, index) => [
+      index === 0 ? `${title}, ${unit}` : '',
+      summary.contender,
+      figure(summary.median),
+      `${figure(summary.min)}–${figure(summary.max)}`,
+      ratio(summary.median, limit),
+      figure(summary.cpuMs),
+      figure(summary.p50),
+      figure(summary.p99),
+    ]);
+  });
+  return [HEAD, HEAD.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+export function ratio(value: number, limit: number): string {
+  return limit === 0 ? '–' : (value / limit).toFixed(2);
+}
+
+/** Three digits that count. */
+export function figure(value: number | null): string {
+  if (value === null) return '–';
+  if (value >= 100) return String(Math.round(value));
+  return value === 0 ? '0' : String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,216 @@
+import { authorise } from '../access/authorise.js';
+import type { Caller } from '../access/caller.js';
+import type { Grant } from '../access/grant.js';
+import { stampOf } from '../access/stamp.js';
+import {
+  done,
+  invalidInput,
+  notFound,
+  refused,
+  versionConflict,
+  type Failure,
+  type Outcome,
+} from '../kernel/failure.js';
+import { newId } from '../kernel/ids.js';
+import { redecide } from '../kernel/redecide.js';
+import { validated } from '../kernel/validate.js';
+import { releaseReadReferred, type ReleaseRef } from '../releases/index.js';
+import { runtimeReadReferred, type RuntimeRef } from '../runtimes/index.js';
+import type { Queryable } from '../store/database.js';
+import type { ResultCodec } from '../store/idempotency.js';
+import { rowFromJson, rowToJson } from '../store/row-json.js';
+import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
+import { run, type Parts } from './commands-parts.js';
+import { applyDeploymentSchema, type ApplyDeployment, type ApplyDeploymentInput } from './input.js';
+import { applySpec } from './intents.js';
+import { desiredReleaseId } from './model.js';
+import { deploymentChange, deploymentInsert, deploymentReadByName, deploymentState } from './store.js';
+
+/**
+ * Create or update by name. Whoever loses a race decides again on what the winner left: of two creates one is a create
+ * and the other an update, or nothing.
+ */
+export type ApplyResult = 'CREATED' | 'UPDATED' | 'UNCHANGED';
+export interface AppliedDeployment {
+  readonly deployment: DeploymentRow;
+  readonly result: ApplyResult;
+}
+export type ApplyOutcome = Outcome<AppliedDeployment, Failure<DeploymentRow>>;
+
+const CODEC: ResultCodec<AppliedDeployment> = {
+  objectId: ({ deployment }) => deployment.id,
+  toJson: ({ deployment, result }) => ({ deployment: rowToJson(deployment), result }),
+  fromJson: ({ deployment, result }) => ({
+    deployment: rowFromJson('deployment', deployment as ReturnType<typeof rowToJson>), // as toJson wrote it
+    result: result as ApplyResult, // as toJson wrote it
+  }),
+};
+
+export async function applyDeployment(
+  parts: Parts,
+  caller: Caller,
+  input: ApplyDeploymentInput,
+): Promise<ApplyOutcome> {
+  const parsed = validated(applyDeploymentSchema, input);
+  if (!parsed.done) return parsed;
+  const wanted = parsed.value;
+  const grant = authorise(caller, 'deployment:write', { namespace: wanted.namespace });
+  if (!grant) return notFound('namespace');
+
+  let latest: DeploymentRow | undefined;
+  const settled = async (once: () => Promise<ApplyOutcome | 'again'>): Promise<ApplyOutcome> => {
+    const outcome = await redecide(parts.clock, Math.random, once);
+    if (outcome !== undefined) return outcome;
+    return latest === undefined ? notFound('deployment') : versionConflict('deployment', latest);
+  };
+  const applyOnce = async (db: Queryable): Promise<ApplyOutcome | 'again'> => {
+    const existing = await deploymentReadByName(db, grant, wanted.namespace, wanted.name);
+    latest = existing;
+    return existing ? updateOnce(db, grant, existing, wanted) : createOnce(db, grant, wanted);
+  };
+  const { database } = parts;
+  const outcome =
+    wanted.idempotencyKey === undefined
+      ? await settled(() => database.inTransaction(applyOnce))
+      : await run(parts, caller, 'applyDeployment', wanted, CODEC, (on) =>
+          settled(() => applyOnce(on.write)),
+        );
+  if (outcome.done) parts.cache.note(outcome.value.deployment);
+  return outcome;
+}
+
+type Writing = Grant<'deployment:write'>;
+
+async function createOnce(
+  db: Queryable,
+  grant: Writing,
+  wanted: ApplyDeployment,
+): Promise<ApplyOutcome | 'again'> {
+  const { namespace, name, expectedVersion, labels = {}, env = [], runtimeConfig = {} } = wanted;
+  // A version can only be expected of something that is there.
+  if (expectedVersion !== undefined) return notFound('deployment');
+  const missing = (field: string) => ({
+    path: ['input', field],
+    message: 'must be given to create a deployment',
+  });
+  const { runtime: runtimeRef, release: releaseRef } = wanted;
+  if (!runtimeRef || !releaseRef) {
+    return invalidInput([
+      ...(runtimeRef ? [] : [missing('runtime')]),
+      ...(releaseRef ? [] : [missing('release')]),
+    ]);
+  }
+  const release = await findRelease(db, grant, namespace, releaseRef, wanted.app);
+  if (!release.done) return release;
+  const runtime = await findRuntime(db, grant, namespace, runtimeRef, 'FOR SHARE');
+  if (!runtime.done) return runtime;
+  if (runtime.value.deletionRequestedAt !== null) return terminatingRuntime(runtime.value);
+
+  const values = {
+    namespace,
+    name,
+    app: release.value.app,
+    runtimeId: runtime.value.id,
+    labels,
+    env,
+    runtimeConfig,
+    targetReleaseId: release.value.id,
+  };
+  const stamp = stampOf(grant, wanted.reason ?? 'Created', wanted.message);
+  const deployment = await deploymentInsert(db, grant, newId('DEPLOYMENT'), values, stamp);
+  // Somebody else took the name just now: what was a create is an update.
+  return deployment ? done({ deployment, result: 'CREATED' }) : 'again';
+}
+
+async function updateOnce(
+  db: Queryable,
+  grant: Writing,
+  row: DeploymentRow,
+  wanted: ApplyDeployment,
+): Promise<ApplyOutcome | 'again'> {
+  if (wanted.expectedVersion !== undefined && wanted.expectedVersion !== row.version) {
+    return versionConflict('deployment', row);
+  }
+  if (wanted.app !== undefined && wanted.app !== row.app) return neverChanges('app', row.app);
+  const target = await findTarget(db, grant, row, wanted);
+  if (!target.done) return target;
+  const { runtime, releaseId } = target.value;
+  const decision = applySpec(deploymentState(row), { ...wanted, releaseId });
+  if (decision.kind === 'refused') return refused(decision.failure);
+  if (decision.kind === 'unchanged') return done({ deployment: row, result: 'UNCHANGED' });
+  if (decision.change.generation !== undefined && runtime.deletionRequestedAt !== null) {
+    return terminatingRuntime(runtime);
+  }
+  const stamp = stampOf(grant, wanted.reason ?? decision.reason, wanted.message);
+  const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
+  return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
+}
+
+/** Where and what an update means: the runtime it must stay on, and the release it asks for or goes on wanting. */
+async function findTarget(
+  db: Queryable,
+  grant: Writing,
+  row: DeploymentRow,
+  wanted: ApplyDeployment,
+): Promise<Outcome<{ runtime: RuntimeRow; releaseId: string }, Failure<never>>> {
+  const own = { id: row.runtimeId } as RuntimeRef; // a stored id of a runtime
+  const runtime = await findRuntime(db, grant, row.namespace, wanted.runtime ?? own);
+  if (!runtime.done) return runtime;
+  if (runtime.value.id !== row.runtimeId) return neverChanges('runtime', row.runtimeId);
+  if (!wanted.release) {
+    const releaseId = desiredReleaseId(row);
+    if (releaseId !== null) return done({ runtime: runtime.value, releaseId });
+    return invalidInput([{ path: ['input', 'release'], message: 'must be given: the deployment has none' }]);
+  }
+  const release = await findRelease(db, grant, row.namespace, wanted.release, row.app);
+  return release.done ? done({ runtime: runtime.value, releaseId: release.value.id }) : release;
+}
+
+async function findRuntime(
+  db: Queryable,
+  grant: Writing,
+  namespace: string,
+  ref: NonNullable<ApplyDeployment['runtime']> | RuntimeRef,
+  lock?: 'FOR SHARE',
+): Promise<Outcome<RuntimeRow, Failure<never>>> {
+  const { id, name } = { id: undefined, name: undefined, ...ref };
+  const row = await runtimeReadReferred(
+    db,
+    grant,
+    namespace,
+    id === undefined ? { name: name ?? '' } : { id },
+    lock,
+  );
+  return row ? done(row) : notFound('runtime');
+}
+
+async function findRelease(
+  db: Queryable,
+  grant: Writing,
+  namespace: string,
+  ref: NonNullable<ApplyDeployment['release']>,
+  app: string | undefined,
+): Promise<Outcome<ReleaseRow, Failure<never>>> {
+  const refApp = ref.app ?? app;
+  if (ref.id === undefined && refApp === undefined) {
+    return invalidInput([{ path: ['input', 'release', 'app'], message: 'must be given with `label`' }]);
+  }
+  const named: ReleaseRef =
+    ref.id === undefined ? { app: refApp ?? '', label: ref.label ?? '' } : { id: ref.id };
+  const row = await releaseReadReferred(db, grant, namespace, named);
+  if (!row) return notFound('release');
+  if (app === undefined || row.app === app) return done(row);
+  const message = `must be of the app \`${app}\`, is of \`${row.app}\``;
+  return invalidInput([{ path: ['input', 'release'], message }]);
+}
+
+function neverChanges(field: string, value: string) {
+  return invalidInput([{ path: ['input', field], message: `never changes; it is \`${value}\`` }]);
+}
+
+function terminatingRuntime({ name }: RuntimeRow) {
+  return refused({
+    kind: 'Terminating',
+    message: `The runtime \`${name}\` is being deleted; nothing new starts on it.`,
+  });
+}

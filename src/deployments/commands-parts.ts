@@ -1,0 +1,53 @@
+import { authorise } from '../access/authorise.js';
+import type { Action } from '../access/actions.js';
+import type { Caller } from '../access/caller.js';
+import { ForbiddenError } from '../access/errors.js';
+import type { Grant } from '../access/grant.js';
+import type { Feed } from '../changes/feed.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Failure, Outcome } from '../kernel/failure.js';
+import type { Database, Queryable } from '../store/database.js';
+import { idempotently, type ResultCodec } from '../store/idempotency.js';
+import type { ObjectCache } from '../store/object-cache.js';
+import type { DeploymentRow } from '../store/rows.js';
+
+/** What the use cases of deployments share. */
+export interface DeploymentDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Tells of versions that others wrote, so that the next patch is decided without a read. */
+  readonly feed: Pick<Feed, 'listen'>;
+}
+
+export interface Parts extends DeploymentDeps {
+  readonly cache: ObjectCache<DeploymentRow>;
+  readonly runtimeType: (id: string) => Promise<string | undefined>;
+}
+
+/** Where to read and where to write: in a transaction the same connection; outside one, only writes wake the feed. */
+export interface On {
+  readonly read: Queryable;
+  readonly write: Queryable;
+}
+
+/** Runs `work` by itself or, with a key, in the transaction of its idempotency record. */
+export function run<T>(
+  parts: Parts,
+  caller: Caller,
+  operation: string,
+  input: { readonly idempotencyKey?: string | undefined },
+  codec: ResultCodec<T>,
+  work: (on: On) => Promise<Outcome<T, Failure<DeploymentRow>>>,
+): Promise<Outcome<T, Failure<DeploymentRow>>> {
+  const { pool, writer } = parts.database;
+  if (input.idempotencyKey === undefined) return work({ read: pool, write: writer });
+  const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
+  return idempotently(parts, request, codec, (tx) => work({ read: tx, write: tx }));
+}
+
+/** For an object named by its id alone: the store holds the row against the namespaces of the grant. */
+export function anywhere<A extends Action>(caller: Caller, action: A): Grant<A> {
+  const grant = authorise(caller, action);
+  if (!grant) throw new ForbiddenError('The roles of the caller do not allow this.');
+  return grant;
+}
