@@ -56,6 +56,17 @@ describe('one execution for many subscribers', () => {
     expect(server.executions.count).toBe(2);
   });
 
+  it('tells an absent variable, which has its default, from null', async () => {
+    const sockets = await clients('one', 'two');
+    const query = 'subscription ($flag: Boolean = true) { deploymentPhaseChanged { value @include(if: $flag) text } }';
+    sockets.forEach((socket, n) => socket.send(subscribe('s', query, n === 0 ? {} : { flag: null })));
+    await opened(2);
+    server.topics.a.publish(1);
+    const [absent, isNull] = await Promise.all(sockets.map((socket) => socket.next('next')));
+    expect(absent?.payload).toEqual({ data: { deploymentPhaseChanged: { value: 1, text: 'x' } } });
+    expect(isNull?.payload).toHaveProperty('errors');
+  });
+
   it('never shares what is personal', async () => {
     const sockets = await clients('one', 'two');
     for (const socket of sockets) socket.send(subscribe('s', 'subscription { deploymentPhaseChanged { value who } }'));
