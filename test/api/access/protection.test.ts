@@ -45,7 +45,7 @@ describe('assertProtected', () => {
       [
         'SLIPWAY_HOST is 0.0.0.0',
         'SLIPWAY_BOOTSTRAP_TOKEN',
-        'slipway token create',
+        'npm run token -- create',
         'SLIPWAY_HOST=127.0.0.1',
       ],
     ],
