@@ -9,6 +9,10 @@
  * subfolders (dist/cli/x.js). So a path relative to `import.meta.url` is right before and after bundling
  * only in src/main.ts, where `new URL('..', import.meta.url)` is the package's root both times; every other
  * file must be given the path it needs.
+ *
+ * What runs here holds the packages that it needs: to find and read their eight hundred files takes three times as long
+ * as the rest of an import. What others import (the client) leaves them to be found, and shared, where it is installed.
+ * node_modules is needed in both cases, and has the licences.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -112,12 +116,46 @@ async function generateUnlocked() {
   }
 }
 
+/** Loaded when they are used, if at all: megabytes that only a browser runs, WebAssembly, native code. */
+const NOT_BUNDLED = ['@graphql-yoga/render-graphiql', '@prisma/client/runtime/query_compiler*', 'pg-native'];
+
+/** CommonJS packages look for what Node gives them, which modules do not have. */
+const COMMONJS_IN_MODULES = [
+  `import { createRequire as __createRequire } from 'node:module';`,
+  `import { dirname as __dirnameOf } from 'node:path';`,
+  `import { fileURLToPath as __fileOf } from 'node:url';`,
+  `const require = __createRequire(import.meta.url);`,
+  `const __filename = __fileOf(import.meta.url);`,
+  `const __dirname = __dirnameOf(__filename);`,
+].join(' ');
+
 async function bundle() {
   const esbuild = await import('esbuild');
-  const entryPoints = filesUnder('src').filter((file) =>
-    /^src\/(main|client\/index|cli\/[^/]+|demo\/[^/]+)\.ts$/.test(file),
-  );
-  if (entryPoints.length === 0) return;
+  const files = filesUnder('src');
+  const outputs = [
+    ...(await bundleOf(
+      esbuild,
+      files.filter((file) => /^src\/client\/(index|node)\.ts$/.test(file)),
+      { packages: 'external' },
+    )),
+    ...(await bundleOf(
+      esbuild,
+      files.filter((file) => /^src\/(main|cli\/[^/]+|demo\/[^/]+)\.ts$/.test(file)),
+      { external: NOT_BUNDLED, banner: { js: COMMONJS_IN_MODULES } },
+    )),
+  ];
+  await esbuild.stop();
+
+  const written = new Set(outputs.map((file) => join(root, file)));
+  for (const name of readdirSync(dist, { recursive: true })) {
+    const file = join(dist, name);
+    if (/\.js(\.map)?$/.test(name) && !written.has(file)) rmSync(file);
+  }
+}
+
+/** Paths of the written files, below the root. */
+async function bundleOf(esbuild, entryPoints, options) {
+  if (entryPoints.length === 0) return [];
   const { metafile } = await esbuild.build({
     absWorkingDir: root,
     entryPoints,
@@ -128,7 +166,8 @@ async function bundle() {
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    packages: 'external',
+    // Packages too: the CommonJS of one that has both would be a second copy beside the ESM that others import.
+    mainFields: ['module', 'main'],
     // Chunks beside main.js, so that main.ts keeps its depth when another entry shares it.
     chunkNames: 'chunk-[hash]',
     sourcemap: true,
@@ -136,16 +175,15 @@ async function bundle() {
     // Stack traces and logs name the functions of the source.
     keepNames: true,
     tsconfig: 'tsconfig.json',
+    // Less to parse at each start; names stay, for stack traces.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: 'none',
     logLevel: 'silent',
     metafile: true,
+    ...options,
   });
-  await esbuild.stop();
-
-  const written = new Set(Object.keys(metafile.outputs).map((file) => join(root, file)));
-  for (const name of readdirSync(dist, { recursive: true })) {
-    const file = join(dist, name);
-    if (/\.js(\.map)?$/.test(name) && !written.has(file)) rmSync(file);
-  }
+  return Object.keys(metafile.outputs);
 }
 
 async function declarations() {

@@ -17,7 +17,7 @@ export interface ProtectionSettings {
 
 const HOW_TO_BEGIN =
   'Set SLIPWAY_BOOTSTRAP_TOKEN to make the first one (`slp_` and 40 or more random letters and digits), ' +
-  'or run `slipway token create --name admin --role ADMIN` beside the database';
+  'or run `npm run token -- create --name admin --role ADMIN` beside the database';
 
 /**
  * `open`: everyone on this machine is ADMIN without a token. Throws, before anything listens, when others could reach

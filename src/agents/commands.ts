@@ -30,7 +30,6 @@ import {
   agentIdByName,
   agentInsert,
   agentLock,
-  agentLockName,
   agentNameByTopic,
   agentRemove,
   agentSession,
@@ -38,7 +37,7 @@ import {
   agentUpdate,
 } from './store.js';
 
-export interface AgentDeps {
+interface AgentDeps {
   readonly database: Database;
   readonly clock: Clock;
   /** What a registered agent is told. */
@@ -58,7 +57,7 @@ export interface Beaten {
   readonly applied: boolean;
 }
 
-/** How often a registration begins again when the agent is deregistered, or a name given back, beneath it. */
+/** How often a registration begins again because the agent came, or went, beneath it. */
 const REGISTRATION_ATTEMPTS_MAX = 10;
 /** One sweep takes no more agents in one transaction; what is left goes in the next statement. */
 const SWEEP_BATCH = 1_000;
@@ -178,14 +177,8 @@ async function registerOnce(
   session: string,
 ): Promise<AgentRow | 'gone'> {
   return database.inTransaction(async (tx) => {
-    await agentLockName(tx, registration.name);
     const known = await agentIdByName(tx, registration.name);
-    if (known === undefined) {
-      const id = newId('AGENT');
-      const agent = await agentInsert(tx, grant, id, registration);
-      await agentBeginSession(tx, grant, id, session, registration.congestionThreshold);
-      return agent;
-    }
+    if (known === undefined) return agentInsert(tx, grant, newId('AGENT'), registration, session);
     await agentBeginSession(tx, grant, known, session, registration.congestionThreshold);
     const agent = await agentLock(tx, known);
     if (!agent) return 'gone';
@@ -198,9 +191,11 @@ async function registerOnce(
 function registrationRace(error: unknown): 'topic-taken' | 'gone' {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown }; // the driver's error, or anything
   if (code === '23505' && constraint === 'agent_topic_key') return 'topic-taken';
-  // The name was inserted past us, or the agent was deregistered between our reading its id and its session.
+  // Another registration of that name was first, or the agent was deregistered after we had read its id: look again.
   if (code === '23505' && constraint === 'agent_name_key') return 'gone';
   if (code === '23503') return 'gone';
+  // Two agents that ask for each other's topic wait for each other; PostgreSQL ends one.
+  if (code === '40P01') return 'gone';
   throw error;
 }
 

@@ -26,7 +26,7 @@ export type * from './stream-types.js';
 export { StreamEnded } from './stream-types.js';
 
 /** The feed is current while its last step is younger. */
-export const CURRENT_MS = 5_000;
+const CURRENT_MS = 5_000;
 const TICK_MS = 1_000;
 
 export interface FeedDeps {

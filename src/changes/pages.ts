@@ -17,7 +17,7 @@ import {
 import { expired, invalid, refuseForeign, remainderOf, type Remainder } from './resume.js';
 import type { ChangePage, LogEntry, PageRequest, TimelineRequest } from './stream-types.js';
 
-export const PAGE_MAX_ROWS = 500;
+const PAGE_MAX_ROWS = 500;
 
 /** Rows looked through at a time, and in all, for a page from the beginning. */
 const WINDOW_ROWS = 5_000;

@@ -39,7 +39,7 @@ export function remainderOf(cursor: Place): Remainder {
 }
 
 /** For what needs payloads. */
-export function refuseUnresumable(cursor: Place, state: LogState): void {
+function refuseUnresumable(cursor: Place, state: LogState): void {
   refuseForeign(cursor, state);
   if (xminOf(cursor.at) < state.floorXid) throw expired();
   if (cursor.form !== 'within') return;

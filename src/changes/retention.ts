@@ -7,9 +7,9 @@
  */
 import type { Database } from '../store/database.js';
 
-export const PAYLOAD_MIN_HOURS = 48;
-export const PAYLOAD_DAYS = 7;
-export const ROW_DAYS = 400;
+const PAYLOAD_MIN_HOURS = 48;
+const PAYLOAD_DAYS = 7;
+const ROW_DAYS = 400;
 const BATCH_ROWS = 2_000;
 /** A pass ends after so many batches; the next one goes on. */
 const BATCHES_MAX = 50;

@@ -7,7 +7,7 @@ import { StreamEnded, type StreamRequest } from './stream-types.js';
 import type { Projection } from './types.js';
 
 /** How long after its start a read is given to others too. What it misses of that time follows as changes. */
-export const SHARED_FOR_MS = 50;
+const SHARED_FOR_MS = 50;
 /** More objects than this in one filter are no snapshot but a page of a list. */
 export const SNAPSHOT_MAX_ROWS = 20_000;
 

@@ -16,7 +16,7 @@ import { BadRowError, decodeRow, type DecodedRow } from './catalogue.js';
 import { checkHistory, rotateEpoch, StandbyError } from './epoch.js';
 import { EVERY_ROW, listSeqs, READ_ROWS, readRows, readStep, type LogRow, type LogState } from './log.js';
 
-export const POLL_MS = 500;
+const POLL_MS = 500;
 /** Rows of a step that come with the step's own statement. */
 const STEP_ROWS = 1_000;
 const LISTED_SEQS = 10_000;

@@ -18,7 +18,7 @@ import type { DecodedRow } from './catalogue.js';
 /** A bookmark after so much silence, give or take a fifth. */
 export const BOOKMARK_MS = 15_000;
 /** A stream that is reset takes a new snapshot at most this often. */
-export const RESET_INTERVAL_MS = 5_000;
+const RESET_INTERVAL_MS = 5_000;
 type State =
   | { readonly name: 'opening' }
   | { readonly name: 'reset'; readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED' }

@@ -12,7 +12,7 @@ import type { OpenSession, Session } from '../store/session.js';
 
 const CHANNEL = 'slipway_change';
 /** At most one NOTIFY in so long, however many commits. */
-export const NOTIFY_INTERVAL_MS = 5;
+const NOTIFY_INTERVAL_MS = 5;
 /** How often the listening session shows that a notification still reaches it, and how long that may take. */
 export const PROOF_INTERVAL_MS = 10_000;
 export const PROOF_TIMEOUT_MS = 3_000;

@@ -1,5 +1,5 @@
 /**
- * `slipway token create`: makes an API token with the database alone, for the first ADMIN token and for whoever lost
+ * `npm run token -- create`: makes an API token with the database alone, for the first ADMIN token and for whoever lost
  * the last one. Whoever can run it holds the database, so it asks for no rights. The secret goes to standard output,
  * alone, so that it can be piped; everything for people goes to standard error.
  */
@@ -11,7 +11,7 @@ import { silentLog } from '../kernel/log.js';
 import { StartError } from '../kernel/start-error.js';
 import { makeTokenBeside } from '../main.js';
 
-const USAGE = `Usage: slipway token create --name <name> --role <role> [--role <role>] [options]
+const USAGE = `Usage: npm run token -- create --name <name> --role <role> [--role <role>] [options]
 
   --name <name>            for people
   --role <role>            VIEWER, DEPLOYER, OPERATOR, CONTROLLER, AGENT or ADMIN; may be repeated

@@ -1,3 +1,4 @@
+import { withinNamespaces } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
@@ -114,7 +115,7 @@ async function reportOnce(
   patch: PatchDeploymentStatus,
 ): Promise<DeploymentOutcome> {
   const cached = parts.cache.newest(patch.id);
-  if (cached?.version === patch.expectedVersion) {
+  if (cached?.version === patch.expectedVersion && withinNamespaces(grant.namespaces, cached.namespace)) {
     const decision = await decideReport(parts, cached, patch);
     const written = decision.kind === 'applied' ? await decision.write(grant, on.write) : undefined;
     if (written) return done(written);

@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.js';
+import type { FailureKind } from '../kernel/failure.js';
 import type { PublicReads } from '../store/public-types.js';
 import { createLoaders, type Loaders } from './loaders.js';
 
@@ -10,13 +11,19 @@ import { createLoaders, type Loaders } from './loaders.js';
 export interface Context {
   readonly caller: Caller;
   readonly load: Loaders;
+  /** A mutation ended in a failure of this kind: for the metrics. */
+  failed(kind: FailureKind): void;
 }
 
-export function contextFactory(reads: PublicReads): (caller: Caller) => Context {
+export function contextFactory(
+  reads: PublicReads,
+  onFailure: (kind: FailureKind) => void = () => undefined,
+): (caller: Caller) => Context {
   return (caller) => {
     let load: Loaders | undefined;
     return {
       caller,
+      failed: onFailure,
       // Most events select no relation and need no loader.
       get load() {
         return (load ??= createLoaders(reads, caller));

@@ -45,7 +45,9 @@ export function addMutation<Input extends object, Payload>(
       },
       resolve: async (_root, args, context) => {
         const { input } = args as { input: Input }; // `args` above says so
-        return settle(await options.run(context.caller, input), options.object) as object; // a payload, as above
+        const outcome = await options.run(context.caller, input);
+        if (!outcome.done) context.failed(outcome.failure.kind);
+        return settle(outcome, options.object) as object; // a payload, as above
       },
     }),
   );

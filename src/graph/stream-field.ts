@@ -14,7 +14,10 @@ import type { Context } from './context.js';
  * same source, so that a test or a simple client needs no hub.
  */
 export interface StreamDefinition {
-  /** Attaches at once: what happens after this call is in the source. Throws operation errors. */
+  /**
+   * Attaches at once: what happens after this call is in the source. Throws operation errors. The arguments decide
+   * which events come, never what an event shows: subscribers that differ in them alone share executions.
+   */
   open(args: Record<string, unknown>, context: Context): EventSource;
 }
 

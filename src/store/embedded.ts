@@ -54,6 +54,8 @@ export type EmbeddedOptions = {
   readonly listen?: 'socket' | 'tcp';
   /** More settings of PostgreSQL, over ours. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Called when PostgreSQL has been told to start, for work that can be done while it does. Must not throw. */
+  readonly meanwhile?: () => void;
 };
 
 export interface EmbeddedPostgres {
@@ -143,7 +145,7 @@ async function adoptOrStart(cluster: Cluster, options: EmbeddedOptions): Promise
   const listening = await chooseListening(cluster, options);
   writeConfiguration(cluster, listening, options.settings ?? {});
   rememberListening(cluster, listening);
-  const postmaster = await startPostmaster(cluster, options.log);
+  const postmaster = await startPostmaster(cluster, options);
   return { postmaster, connection: connectionTo(cluster, listening, DATABASE), adopted: false };
 }
 

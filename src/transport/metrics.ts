@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /**
  * What the transports count, and the registry behind `/metrics`. Labels come from closed lists only: a client must not be able to
@@ -13,18 +13,12 @@ export interface TransportMetrics {
   readonly executions: Counter;
   readonly eventsSent: Counter;
   readonly commitToSend: Histogram;
-  /** Version conflicts that callers got. */
-  readonly conflicts: Counter;
+  /** Failures as data, by kind: `VersionConflict` above all. */
+  readonly failures: Counter<'kind'>;
 }
 
-export interface MetricsOptions {
-  /** Also what Node knows of itself: memory, event-loop delay, garbage collection. Once per process. */
-  readonly processMetrics?: boolean;
-}
-
-export function createMetrics(options: MetricsOptions = {}): TransportMetrics {
+export function createMetrics(): TransportMetrics {
   const registry = new Registry();
-  if (options.processMetrics === true) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 10 });
   const registers = [registry];
   return {
     registry,
@@ -60,7 +54,12 @@ export function createMetrics(options: MetricsOptions = {}): TransportMetrics {
       buckets: [0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.15, 0.5, 1.2, 5, 30, 300],
       registers,
     }),
-    conflicts: new Counter({ name: 'slipway_version_conflicts_total', help: 'Writes refused because the version had moved.', registers }),
+    failures: new Counter({
+      name: 'slipway_failures_total',
+      help: 'Mutations that ended in a failure of their result union, by kind; VersionConflict is a lost race.',
+      labelNames: ['kind'],
+      registers,
+    }),
   };
 }
 

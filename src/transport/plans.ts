@@ -9,6 +9,7 @@ import {
   validate,
   visit,
   visitWithTypeInfo,
+  type ASTNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -40,8 +41,11 @@ export interface OperationPlan {
   readonly document: DocumentNode;
   /** Root fields it may reach, skipped ones included: a directive must not hide one from authorisation. */
   readonly rootFields: readonly FieldNode[];
-  /** Variables that only say where a stream begins (`after`): subscribers that differ in these alone are equal. */
-  readonly placeVariables: ReadonlySet<string>;
+  /**
+   * Variables that what is selected depends on. Those that stand in arguments of root fields alone decide which events
+   * of a stream come, never what an event shows: subscribers that differ in these alone are equal.
+   */
+  readonly selectionVariables: readonly string[];
   /** Reads a field marked `extensions.personal`: its results belong to one principal and are never shared. */
   readonly personal: boolean;
 }
@@ -147,7 +151,7 @@ function operationsOf(
       operation,
       document: own,
       rootFields,
-      placeVariables: placeVariables(own, rootFields),
+      selectionVariables: selectionVariables(own, rootFields),
       personal: readsPersonal(schema, own),
     });
   }
@@ -171,24 +175,23 @@ function collectFields(
   }
 }
 
-function placeVariables(document: DocumentNode, rootFields: readonly FieldNode[]): ReadonlySet<string> {
-  const asPlace = new Map<string, number>();
-  for (const field of rootFields) {
-    for (const argument of field.arguments ?? []) {
-      if (argument.name.value !== 'after' || argument.value.kind !== Kind.VARIABLE) continue;
-      const name = argument.value.name.value;
-      asPlace.set(name, (asPlace.get(name) ?? 0) + 1);
-    }
+function selectionVariables(document: DocumentNode, rootFields: readonly FieldNode[]): readonly string[] {
+  const atRoot = new Map<string, number>();
+  for (const { arguments: given = [] } of rootFields) {
+    for (const argument of given) countVariables(argument, atRoot);
   }
-  if (asPlace.size === 0) return new Set();
-  const uses = new Map<string, number>();
-  visit(document, {
+  const anywhere = new Map<string, number>();
+  countVariables(document, anywhere);
+  return [...anywhere].filter(([name, count]) => atRoot.get(name) !== count).map(([name]) => name);
+}
+
+function countVariables(node: ASTNode, counts: Map<string, number>): void {
+  visit(node, {
     VariableDefinition: () => false, // a definition is no use
-    Variable(node) {
-      uses.set(node.name.value, (uses.get(node.name.value) ?? 0) + 1);
+    Variable({ name }) {
+      counts.set(name.value, (counts.get(name.value) ?? 0) + 1);
     },
   });
-  return new Set([...asPlace].filter(([name, count]) => uses.get(name) === count).map(([name]) => name));
 }
 
 function readsPersonal(schema: GraphQLSchema, document: DocumentNode): boolean {

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 
 import type { Change, Projection } from '../../src/changes/types.js';
 import { createFeed, StreamEnded, type ChangeStream, type Feed, type StreamItem, type StreamRequest } from '../../src/changes/feed.js';
+import { decodeCursor } from '../../src/kernel/cursor.js';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { silentLog, type Log } from '../../src/kernel/log.js';
 import { openDatabase, type Database, type Queryable } from '../../src/store/database.js';
@@ -10,6 +11,7 @@ import type { Connection } from '../../src/store/embedded.js';
 import { makePool } from '../../src/store/pool.js';
 import { sessionsLike, type OpenSession } from '../../src/store/session.js';
 import { columnList } from '../../src/store/tables.js';
+import { waitFor } from './wait-for.js';
 
 export interface TestFeed {
   readonly feed: Feed;
@@ -122,6 +124,18 @@ export class Reading {
     this.stream.close();
     await this.done;
   }
+}
+
+/**
+ * A cursor of now that no running transaction stands in: tests share a server, whose snapshots tell the transactions of
+ * other databases too.
+ */
+export function quietHead(feed: Feed): Promise<string> {
+  return waitFor(async () => {
+    const head = await feed.head();
+    const cursor = decodeCursor(head);
+    return cursor?.form === 'at' && cursor.at.xip.length === 0 && head;
+  }, 'no transaction is running');
 }
 
 /** The next so many changes of a stream; other items are left out. */

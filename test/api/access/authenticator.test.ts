@@ -274,7 +274,7 @@ describe('actorState', () => {
     const { token, secret } = await tokenBeside(database, { expiresAt: new Date('2030-01-01T00:00:10Z') });
     const actor = await actorBy(authenticator, secret);
     let told = 0;
-    feed.listen(['TOKEN'], () => (told += 1));
+    feed.listen(['TOKEN'], ({ reason }) => (told += reason === 'Updated' ? 1 : 0));
     await update(token.id, { name: 'renamed', expiresAt: new Date('2030-01-01T00:01:00Z') });
     await waitFor(() => told > 0, 'the change');
     clock.advance(20_000);

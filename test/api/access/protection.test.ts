@@ -45,7 +45,7 @@ describe('assertProtected', () => {
       [
         'SLIPWAY_HOST is 0.0.0.0',
         'SLIPWAY_BOOTSTRAP_TOKEN',
-        'slipway token create',
+        'npm run token -- create',
         'SLIPWAY_HOST=127.0.0.1',
       ],
     ],
@@ -111,8 +111,9 @@ describe('the first token', () => {
     await expect(failing).rejects.toMatchObject({
       publicMessage: expect.stringContaining('SLIPWAY_BOOTSTRAP_TOKEN'),
     });
-    if (secret !== '')
-      {await expect(failing).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });}
+    if (secret !== '') {
+      await expect(failing).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });
+    }
   });
 
   it('counts only ADMIN tokens that are good now', async () => {

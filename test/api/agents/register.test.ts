@@ -41,6 +41,10 @@ describe('registerAgent', () => {
     expect(session).toMatch(/^ses_[\w-]{32}$/);
     expect(heartbeatIntervalSeconds).toBe(30);
     expect(await agentState(one, agent.id)).toMatchObject({ sequence: 0, lag: 0 });
+    // Whoever watches is told of its liveness with its first change.
+    expect(await changesOf(one, agent.id)).toMatchObject([
+      { version: 1, op: 'INSERT', reason: 'Registered', lag: 0 },
+    ]);
   });
 
   it('replaces the fields of an agent of that name, keeps its id, and begins a new session', async () => {
@@ -160,6 +164,18 @@ describe('registerAgent', () => {
         'AgentConflict',
         'won',
       ]);
+    }
+  });
+
+  it('refuses, rather than fails, two agents that ask for the topic of each other', async () => {
+    await registered(one, 'swap-a');
+    await registered(one, 'swap-b');
+    for (let round = 0; round < 10; round += 1) {
+      const outcomes = await Promise.all([
+        agentsOf(one).registerAgent(local, registration('swap-a', { topic: 'swap-b' })),
+        agentsOf(two).registerAgent(local, registration('swap-b', { topic: 'swap-a' })),
+      ]);
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ failure: { kind: 'AgentConflict' } });
     }
   });
 

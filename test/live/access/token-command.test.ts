@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -8,12 +9,18 @@ import { spawnServer, startTestServer } from '../../support/server.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-describe('slipway token create', () => {
+describe('npm run token -- create', () => {
   let test: TestDatabase;
   beforeAll(async () => {
     test = await createDatabase();
   });
   afterAll(() => test.drop());
+
+  it('is a script of the package, which is this', async () => {
+    const text = await readFile(new URL('../../../package.json', import.meta.url), 'utf8');
+    const { scripts } = JSON.parse(text) as { scripts: Record<string, string> }; // our own package.json
+    expect(scripts['token']).toBe('node .config/start.mjs token');
+  });
 
   async function run(...argv: string[]): Promise<{ code: unknown; stdout: string; stderr: string }> {
     const child = spawn(process.execPath, ['.config/start.mjs', 'token', ...argv], {
@@ -45,7 +52,7 @@ describe('slipway token create', () => {
     const refused = spawnServer(elsewhere);
     expect(await refused.exited).toMatchObject({ code: 1 });
     expect(refused.output.stderr).toMatch(
-      /SLIPWAY_HOST is 0\.0\.0\.0.*SLIPWAY_BOOTSTRAP_TOKEN.*slipway token create/,
+      /SLIPWAY_HOST is 0\.0\.0\.0.*SLIPWAY_BOOTSTRAP_TOKEN.*npm run token -- create/,
     );
 
     const made = await run('create', '--name', 'admin', '--role', 'ADMIN', '--expires', '30d');
@@ -68,7 +75,7 @@ describe('slipway token create', () => {
     [['create', '--name', 'x'], 2, /--name and --role are needed/],
     [['create', '--name', 'x', '--role', 'VIEWER', '--expires', 'soon'], 2, /--expires must be/],
     [['create', '--root'], 2, /--root/],
-    [['revoke'], 2, /Usage: slipway token create/],
+    [['revoke'], 2, /Usage: npm run token -- create/],
   ])('%j ends with %d and says why', async (argv, code, stderr) => {
     expect(await run(...argv)).toEqual({ code, stdout: '', stderr: expect.stringMatching(stderr) });
   });

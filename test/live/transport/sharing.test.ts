@@ -24,8 +24,8 @@ describe('one execution for many subscribers', () => {
 
   it('serves equal subscribers of one class by all transports', async () => {
     const sockets = await clients('one', 'two');
-    const query = 'subscription ($after: String) { deploymentPhaseChanged(after: $after) { value classKey } }';
-    sockets.forEach((socket, n) => socket.send(subscribe(`id-${n}`, query, { after: `c${n}` })));
+    const query = 'subscription ($filter: String, $after: String) { deploymentPhaseChanged(filter: $filter, after: $after) { value classKey } }';
+    sockets.forEach((socket, n) => socket.send(subscribe(`id-${n}`, query, { after: `c${n}`, filter: `f${n}`, unknown: n })));
     const stream = await openEventStream(server.url, { query }, { headers: { authorization: 'Bearer two' } });
     await opened(3);
     expect(server.transport.open.groups).toBe(1);
@@ -40,18 +40,31 @@ describe('one execution for many subscribers', () => {
   });
 
   it.each([
-    ['the class', ['one', 'red'], ['{ value classKey }', '{ value classKey }'], [{}, {}]],
-    ['the document', ['one', 'two'], ['{ value }', '{ value text }'], [{}, {}]],
-    ['a variable that is not the place', ['one', 'two'], ['{ value @include(if: $flag) text }', '{ value @include(if: $flag) text }'], [{ flag: true }, { flag: false }]],
-    ['a place that is read elsewhere too', ['one', 'two'], ['{ value text @include(if: $flag) }', '{ value text @include(if: $flag) }'], [{ flag: false }, { flag: true }]],
-  ] as const)('keeps apart what differs in %s', async (_name, tokens, selections, variables) => {
-    const sockets = await clients(...tokens);
-    sockets.forEach((socket, n) => socket.send(subscribe('s', `subscription ($flag: Boolean = true) { deploymentPhaseChanged ${selections[n] ?? ''} }`.replace(selections[n]?.includes('$flag') ? '' : ' ($flag: Boolean = true)', ''), variables[n])));
+    ['the class', 'one', 'red', '{ value classKey }', '{ value classKey }'],
+    ['the document', 'one', 'two', '{ value }', '{ value text }'],
+    ['a variable of the selection', 'one', 'two', '{ value @include(if: $flag) text }', '{ value @include(if: $flag) text }'],
+  ])('keeps apart what differs in %s', async (_name, first, second, ofFirst, ofSecond) => {
+    const sockets = await clients(first, second);
+    [ofFirst, ofSecond].forEach((selection, n) => {
+      const [head, variables] = selection.includes('$flag') ? ['subscription ($flag: Boolean!)', { flag: n === 0 }] : ['subscription', {}];
+      sockets[n]?.send(subscribe('s', `${head} { deploymentPhaseChanged ${selection} }`, variables));
+    });
     await opened(2);
     server.topics.a.publish(1);
     const events = await Promise.all(sockets.map(event));
     expect(events[0]).not.toEqual(events[1]);
     expect(server.executions.count).toBe(2);
+  });
+
+  it('tells an absent variable, which has its default, from null', async () => {
+    const sockets = await clients('one', 'two');
+    const query = 'subscription ($flag: Boolean = true) { deploymentPhaseChanged { value @include(if: $flag) text } }';
+    sockets.forEach((socket, n) => socket.send(subscribe('s', query, n === 0 ? {} : { flag: null })));
+    await opened(2);
+    server.topics.a.publish(1);
+    const [absent, isNull] = await Promise.all(sockets.map((socket) => socket.next('next')));
+    expect(absent?.payload).toEqual({ data: { deploymentPhaseChanged: { value: 1, text: 'x' } } });
+    expect(isNull?.payload).toHaveProperty('errors');
   });
 
   it('never shares what is personal', async () => {

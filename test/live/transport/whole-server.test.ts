@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import type { Slipway } from '../../../src/main.js';
+import { createDatabase } from '../../support/database.js';
+import { openEventStream } from '../../support/event-stream.js';
+import { openAcknowledged, subscribe, type RawSocket } from '../../support/raw-socket.js';
+import { advanceDeployment, seedDeployment } from '../../support/seed.js';
+import { startTestServer } from '../../support/server.js';
+import type { TestDatabase } from '../../support/test-server.js';
+import { waitFor } from '../../support/wait-for.js';
+
+/** The transports in front of the real graph, feed and database. */
+const WATCH = `subscription ($filter: DeploymentFilter, $after: ChangeCursor) {
+  watchDeployments(filter: $filter, after: $after) {
+    __typename
+    ... on StreamEvent { cursor }
+    ... on DeploymentAdded { deployment { name version status { phase } } }
+    ... on DeploymentChanged { deployment { name version status { phase } } }
+  }
+}`;
+
+describe('a whole server', () => {
+  let database: TestDatabase;
+  let server: Slipway;
+  let wsUrl: string;
+  beforeEach(async () => {
+    database = await createDatabase();
+    server = await startTestServer({ databaseUrl: database.url });
+    wsUrl = `${server.url.replace('http', 'ws')}/graphql`;
+  });
+  afterEach(async () => {
+    await server.close();
+    await database.drop();
+  });
+
+  const events = (socket: RawSocket) =>
+    socket.messages
+      .filter(({ type }) => type === 'next')
+      .map(({ payload }) => (payload as { data: { watchDeployments: { __typename: string; cursor: string; deployment?: object } } }).data.watchDeployments); // WATCH
+
+  it('lists, goes on live, shares one execution, and says where it stands before it stops', async () => {
+    const row = await seedDeployment(server.store.database);
+    const sockets = await Promise.all([openAcknowledged(wsUrl), openAcknowledged(wsUrl)]);
+    sockets.forEach((socket, n) => socket.send(subscribe('s', WATCH, { filter: n === 0 ? null : { namespace: { equals: 'default' } } })));
+    const stream = await openEventStream(`${server.url}/graphql`, { query: WATCH });
+    await waitFor(() => sockets.every((socket) => events(socket).length === 2), 'the snapshots came');
+    expect(events(sockets[0]).map(({ __typename }) => __typename)).toEqual(['DeploymentAdded', 'SnapshotEnd']); // opened above
+    expect([(await stream.next())?.event, (await stream.next())?.event]).toEqual(['next', 'next']);
+
+    const executions = async () => Number(/slipway_event_executions_total (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]);
+    const before = await executions();
+    await advanceDeployment(server.store.database, row, { phase: 'INITIAL_SETUP' });
+    await waitFor(() => sockets.every((socket) => events(socket).length === 3), 'the change came');
+    const live = await stream.next();
+    expect(live).toMatchObject({ data: { data: { watchDeployments: { __typename: 'DeploymentChanged', deployment: { version: 2, status: { phase: 'INITIAL_SETUP' } } } } } });
+    expect(events(sockets[1]).at(-1)).toEqual((live?.data as { data: { watchDeployments: object } }).data.watchDeployments); // one payload for all of them
+    expect((await executions()) - before).toBe(1);
+
+    const drained = server.drain();
+    await Promise.all(sockets.map(({ closed }) => closed));
+    for (const socket of sockets) expect(events(socket).at(-1)).toMatchObject({ __typename: 'Bookmark' });
+    await drained;
+
+    // Another server, another time: nothing is told twice.
+    const again = await startTestServer({ databaseUrl: database.url });
+    const moved = await advanceDeployment(again.store.database, { ...row, version: 2 }, { phase: 'PROVISIONING' });
+    const resumed = await openEventStream(`${again.url}/graphql`, { query: WATCH }, { headers: { 'last-event-id': events(sockets[0]).at(-1)?.cursor ?? '' } });
+    expect(await resumed.next()).toMatchObject({ data: { data: { watchDeployments: { __typename: 'DeploymentChanged', deployment: { version: moved.version } } } } });
+    resumed.close();
+    await again.close();
+  });
+
+  it('measures from the commit to the send', async () => {
+    const socket = await openAcknowledged(wsUrl);
+    socket.send(subscribe('s', WATCH));
+    await waitFor(() => events(socket).length === 1, 'the empty snapshot came');
+    await seedDeployment(server.store.database);
+    await waitFor(() => events(socket).length === 2, 'the change came');
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toMatch(/slipway_commit_to_send_seconds_count 1\n/);
+    expect(metrics).toMatch(/slipway_feed_streams 1\n/);
+    expect(metrics).toMatch(/nodejs_eventloop_lag_seconds /);
+  });
+
+  it('tells nothing of a cursor that it does not know', async () => {
+    const socket = await openAcknowledged(wsUrl);
+    socket.send(subscribe('s', WATCH, { after: 'made-up' }));
+    expect(await socket.next()).toMatchObject({ type: 'error', payload: [{ extensions: { code: 'CURSOR_INVALID' } }] });
+    const stream = await openEventStream(`${server.url}/graphql`, { query: WATCH }, { headers: { 'last-event-id': 'made-up' } });
+    expect(await stream.next()).toMatchObject({ data: { errors: [{ extensions: { code: 'CURSOR_INVALID' } }] } });
+  });
+
+  it('is ready, and passes its own limits with the introspection that GraphiQL sends', async () => {
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+    const { getIntrospectionQuery } = await import('graphql');
+    const response = await fetch(`${server.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: getIntrospectionQuery({ inputValueDeprecation: true, schemaDescription: true, specifiedByUrl: true, oneOf: true }) }),
+    });
+    expect(await response.json()).not.toHaveProperty('errors');
+  });
+});
