@@ -11,10 +11,17 @@ import { STATEMENTS, type Read } from './query.js';
 const SESSIONS = 10;
 const KEEP_ALIVE_MS = 600_000;
 
-async function answer(pool: pg.Pool, read: Read, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  pool: pg.Pool,
+  read: Read,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer); // no encoding is set
-  const { variables } = JSON.parse(Buffer.concat(chunks).toString()) as { variables: Record<string, unknown> }; // ours
+  const { variables } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    variables: Record<string, unknown>;
+  }; // ours
   const { rows } = await pool.query<{ body: string }>({
     name: read,
     text: STATEMENTS[read],
