@@ -50,23 +50,3 @@ export async function probe(server: Pick<ServerProcess, 'url'>, path: '/livez' |
   const response = await fetch(`${server.url}${path}`);
   return `${response.status} ${(await response.text()).trim()}`;
 }
-
-export interface Answer {
-  readonly data?: Record<string, unknown> | null;
-  readonly errors?: readonly { readonly message: string; readonly extensions?: Record<string, unknown> }[];
-}
-
-/** One operation over HTTP. */
-export async function ask(
-  url: string,
-  query: string,
-  variables: object = {},
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
-  const response = await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ query, variables }),
-  });
-  return (await response.json()) as Answer; // GraphQL over HTTP
-}
