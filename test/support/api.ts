@@ -90,7 +90,12 @@ export interface PatchResult {
 
 export const patchStatus = (
   url: string,
-  input: { id: string; expectedVersion: number; phase?: string; message?: string },
+  input: {
+    readonly id: string;
+    readonly expectedVersion: number;
+    readonly phase?: string;
+    readonly conditions?: readonly object[];
+  },
 ): Promise<PatchResult> =>
   mutate<PatchResult>(
     url,
