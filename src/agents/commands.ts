@@ -37,7 +37,7 @@ import {
   agentUpdate,
 } from './store.js';
 
-export interface AgentDeps {
+interface AgentDeps {
   readonly database: Database;
   readonly clock: Clock;
   /** What a registered agent is told. */
@@ -178,12 +178,7 @@ async function registerOnce(
 ): Promise<AgentRow | 'gone'> {
   return database.inTransaction(async (tx) => {
     const known = await agentIdByName(tx, registration.name);
-    if (known === undefined) {
-      const id = newId('AGENT');
-      const agent = await agentInsert(tx, grant, id, registration);
-      await agentBeginSession(tx, grant, id, session, registration.congestionThreshold);
-      return agent;
-    }
+    if (known === undefined) return agentInsert(tx, grant, newId('AGENT'), registration, session);
     await agentBeginSession(tx, grant, known, session, registration.congestionThreshold);
     const agent = await agentLock(tx, known);
     if (!agent) return 'gone';

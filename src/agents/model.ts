@@ -23,9 +23,9 @@ export const AGENT_PROTOCOL = { minimum: 1, current: 1 } as const;
 /** Commands waiting at the agent, at which it gets no new work, unless the agent declared another number. */
 export const CONGESTION_THRESHOLD_DEFAULT = 100;
 export const SERVICE_TYPES_MAX = 100;
-export const SOFTWARE_VERSION_MAX = 100;
+const SOFTWARE_VERSION_MAX = 100;
 /** Names of streams and consumers are built around a topic and must stay within 255. */
-export const AGENT_NAME_MAX = 239;
+const AGENT_NAME_MAX = 239;
 const INT_MAX = 2_147_483_647;
 
 /** Why an agent changed, in its change rows. */

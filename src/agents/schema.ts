@@ -1,5 +1,11 @@
-import { changeLimit, timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import { timelineArguments } from '../graph/change-types.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { operationError } from '../graph/errors.js';
@@ -133,7 +139,7 @@ function addFields(graph: Graph, enums: AgentEnums): void {
           objectId: id,
           namespaces: 'all',
           beforeVersion: args.beforeVersion ?? null,
-          limit: changeLimit(args.first),
+          limit: args.first ?? PAGE_SIZE_DEFAULT,
         }),
     }),
   }));

@@ -6,7 +6,7 @@ import { parseId, type AgentId } from '../kernel/ids.js';
 import type { Queryable, Statement } from '../store/database.js';
 import type { AgentRow } from '../store/rows.js';
 import { columnList } from '../store/tables.js';
-import { insertRow, updateRow, type Settable, type Stamp } from '../store/versioned.js';
+import { updateRow, type Settable, type Stamp } from '../store/versioned.js';
 import type { AgentSession } from './internals.js';
 import { AGENT_REASONS, type Heartbeat, type Registration, type RegistrationChanges } from './model.js';
 
@@ -158,13 +158,35 @@ export async function agentNameByTopic(pool: Queryable, topic: string): Promise<
   return result.rows[0]?.name;
 }
 
+/**
+ * A new agent with its first session, in one statement: the log's trigger runs when both rows are there, and the
+ * change carries the liveness too. A name or a topic that is taken is a unique violation.
+ */
 export async function agentInsert(
   tx: Queryable,
   grant: Grant<'agent:register'>,
   id: AgentId,
   registration: Registration,
+  session: string,
 ): Promise<AgentRow> {
-  return insertRow(tx, 'agent', id, settable(registration), stamped(grant, AGENT_REASONS.registered));
+  const r = registration;
+  const result = await tx.query<AgentRow>({
+    name: 'agent_insert',
+    text:
+      'WITH begun AS (INSERT INTO agent_internal (agent_id, session, last_heartbeat_at, congestion_threshold)' +
+      ' VALUES ($1, $2, clock_timestamp(), $3))' +
+      ' INSERT INTO agent (id, congestion_threshold, name, topic, environment, service_types, cost, labels,' +
+      ' software_version, protocol_version, changed_by, change_reason, trace_id, change_token)' +
+      ` VALUES ($1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING ${columnList('agent')}`,
+    values: [
+      ...[id, session, r.congestionThreshold, r.name, r.topic, r.environment, r.serviceTypes, r.cost],
+      ...[JSON.stringify(r.labels), r.softwareVersion, r.protocolVersion],
+      ...[grant.actor.id, AGENT_REASONS.registered, grant.traceId, randomUUID()],
+    ],
+  });
+  const row = result.rows[0];
+  if (!row) throw new Error('insert into agent returned no row');
+  return row;
 }
 
 /**

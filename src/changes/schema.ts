@@ -1,5 +1,5 @@
-import { changeLimit } from '../graph/change-types.js';
-import { pageComplexity } from '../graph/connection.js';
+import { changesArgument } from '../graph/change-types.js';
+import { PAGE_SIZE_DEFAULT, pageComplexity } from '../graph/connection.js';
 import { grantOf, kindsFor, type Graph } from '../graph/graph.js';
 
 /** The change log in the graph: where it stands, and what it tells. */
@@ -17,7 +17,7 @@ export function addChangeSchema({ builder, changes, feed }: Graph): void {
         'The change log of what the caller may see, oldest first. A page may hold fewer changes than asked for and say that there are more.',
       complexity: pageComplexity,
       args: {
-        first: t.arg.int({ description: 'How many at most, 1 to 100. Null: 50.' }),
+        first: changesArgument(t.arg),
         after: t.arg({
           type: 'ChangeCursor',
           description: 'Only what comes behind this place. Null: from the beginning of the log.',
@@ -34,7 +34,7 @@ export function addChangeSchema({ builder, changes, feed }: Graph): void {
           namespaces: grantOf(context, 'change:read').namespaces,
           objectId: args.objectId ?? undefined,
           after: args.after ?? null,
-          limit: changeLimit(args.first),
+          limit: args.first ?? PAGE_SIZE_DEFAULT,
         }),
     }),
   }));

@@ -11,14 +11,12 @@ import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
 import type { DeploymentPhase } from './lifecycle.js';
 
 /** Writes of deployments: what users intend, and what controllers report. */
-const WRITE_FAILURES = [
+const FAILURES = [
   'NotFound',
   'VersionConflict',
   'InvalidInput',
   'InvalidTransition',
-  'Terminating',
   'IdempotencyKeyReused',
-  'IncompatibleProtocol',
 ] as const satisfies readonly FailureKind[];
 
 interface Enums {
@@ -110,7 +108,7 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, command
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: WRITE_FAILURES,
+    failures: [...FAILURES, 'IncompatibleProtocol'],
     run: (caller, value) => commands.patchDeploymentStatus(caller, value),
   });
 }
@@ -197,7 +195,7 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     object: 'DEPLOYMENT',
     input,
     payload,
-    failures: [...WRITE_FAILURES, 'AlreadyExists'],
+    failures: [...FAILURES, 'Terminating'],
     run: (caller, value) => commands.applyDeployment(caller, value),
   });
 }
@@ -225,7 +223,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: WRITE_FAILURES,
+    failures: [...FAILURES, 'Terminating'],
     run: (caller, value) => commands.undeployDeployment(caller, value),
   });
   addMutation(builder, 'retryDeployment', {
@@ -239,7 +237,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: WRITE_FAILURES,
+    failures: FAILURES,
     run: (caller, value) => commands.retryDeployment(caller, value),
   });
   const mode = addEnum<DeleteMode>(builder, 'DeleteMode', 'What deleting a deployment does with what runs.', {
@@ -268,7 +266,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: WRITE_FAILURES,
+    failures: FAILURES,
     run: (caller, value) => commands.deleteDeployment(caller, value),
   });
 }

@@ -1,7 +1,13 @@
 import type { ArgBuilder } from '@pothos/core';
 
-import { changeLimit, timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import { timelineArguments } from '../graph/change-types.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
@@ -159,7 +165,7 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
           objectId: id,
           namespaces: new Set([namespace]),
           beforeVersion: args.beforeVersion ?? null,
-          limit: changeLimit(args.first),
+          limit: args.first ?? PAGE_SIZE_DEFAULT,
         }),
     }),
   }));

@@ -2,9 +2,8 @@ import type { ArgBuilder } from '@pothos/core';
 
 import type { ChangePage, LogEntry } from '../changes/feed.js';
 import type { ObjectKind } from '../kernel/ids.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connection.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, pageSizeSchema } from './connection.js';
 import { addEnum } from './enum.js';
-import { operationError } from './errors.js';
 import type { Builder, Types } from './graph-types.js';
 
 /** The change log as the graph shows it: what happened, to what, when, why and by whom. */
@@ -103,17 +102,16 @@ export type ChangeTypes = ReturnType<typeof addChangeTypes>;
 /** The arguments of an object's own timeline. */
 export function timelineArguments(t: ArgBuilder<Types>) {
   return {
-    first: t.int({ description: sizeDescription }),
+    first: changesArgument(t),
     beforeVersion: t.int({
       description: 'Only changes that made a version below this one. Null: from the newest.',
     }),
   };
 }
 
-const sizeDescription = `How many, 1 to ${PAGE_SIZE_MAX}. Null: ${PAGE_SIZE_DEFAULT}.`;
-
-export function changeLimit(first: number | null | undefined): number {
-  const limit = first ?? PAGE_SIZE_DEFAULT;
-  if (limit >= 1 && limit <= PAGE_SIZE_MAX) return limit;
-  throw operationError('BAD_USER_INPUT', `\`first\` must be between 1 and ${PAGE_SIZE_MAX}.`);
+export function changesArgument(t: ArgBuilder<Types>) {
+  return t.int({
+    description: `How many at most, 1 to ${PAGE_SIZE_MAX}. Null: ${PAGE_SIZE_DEFAULT}.`,
+    validate: pageSizeSchema,
+  });
 }

@@ -53,20 +53,21 @@ export interface Connection<Row = ConnectionRow> {
   readonly asOf: string | null;
 }
 
-const pageSize = z.int().min(1).max(PAGE_SIZE_MAX);
 const sizeMessage = { error: `must be between 1 and ${PAGE_SIZE_MAX}` };
+/** Of every argument that says how many: a size that is refused must not be measured by `cost.ts` either. */
+export const pageSizeSchema = z.int(sizeMessage).min(1, sizeMessage).max(PAGE_SIZE_MAX, sizeMessage);
 
 /** The arguments of every connection; `orderBy` comes beside them. */
 export function pageArguments(t: ArgBuilder<Types>) {
   return {
     first: t.int({
       description: `How many from the start of the list, 1 to ${PAGE_SIZE_MAX}. Without \`first\` and \`last\`: ${PAGE_SIZE_DEFAULT}.`,
-      validate: z.int(sizeMessage).min(1, sizeMessage).max(PAGE_SIZE_MAX, sizeMessage),
+      validate: pageSizeSchema,
     }),
     after: t.string({ description: 'A page cursor: only what comes after it. Null: from the start.' }),
     last: t.int({
       description: `How many from the end of the list, 1 to ${PAGE_SIZE_MAX}. Not together with \`first\`.`,
-      validate: z.int(sizeMessage).min(1, sizeMessage).max(PAGE_SIZE_MAX, sizeMessage),
+      validate: pageSizeSchema,
     }),
     before: t.string({ description: 'A page cursor: only what comes before it. Null: to the end.' }),
   };
@@ -77,8 +78,7 @@ export function pageComplexity(args: Pick<PageArgs, 'first' | 'last'>): {
   field: number;
   multiplier: number;
 } {
-  const size = pageSize.safeParse(args.first ?? args.last ?? PAGE_SIZE_DEFAULT);
-  return { field: 1, multiplier: size.success ? size.data : PAGE_SIZE_MAX };
+  return { field: 1, multiplier: args.first ?? args.last ?? PAGE_SIZE_DEFAULT };
 }
 
 /** `DeploymentConnection` and `DeploymentEdge`. */

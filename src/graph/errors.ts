@@ -1,5 +1,7 @@
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 
+import { InvalidInputError } from './failures.js';
+
 /**
  * The one masking point. What leaves the server as an operation error has a code of ours, a message written for the
  * caller, and extensions that are listed here; everything else becomes INTERNAL with a request id that is in the log.
@@ -106,6 +108,9 @@ function publicError(origin: unknown, phase: 'parse' | 'validate' | 'execute'): 
     if (phase === 'execute') return undefined;
     return { code: PHASE_CODES[phase], message: origin.message, extensions: {} };
   }
+  // Arguments of a query have no union in which their refusal could stand.
+  if (origin instanceof InvalidInputError)
+    {return { code: 'BAD_USER_INPUT', message: origin.message, extensions: {} };}
   // Errors of our own parts (ForbiddenError, StreamEnded) carry a code and are written for the caller.
   const code = (origin as { code?: unknown }).code; // read by name only; compared with our list
   if (isOwnErrorClass(origin) && isCode(code)) {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../kernel/json.js';
 import type { Builder } from './graph-types.js';
 
 /** Longer than any cursor of ours; what is longer was never one. */
-export const CURSOR_MAX_CHARACTERS = 4_096;
+const CURSOR_MAX_CHARACTERS = 4_096;
 
 export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
   builder.scalarType('DateTime', {

@@ -1,5 +1,11 @@
-import { changeLimit, timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import { timelineArguments } from '../graph/change-types.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
@@ -75,7 +81,7 @@ function addFields(graph: Graph): void {
           objectId: id,
           namespaces: new Set([namespace]),
           beforeVersion: args.beforeVersion ?? null,
-          limit: changeLimit(args.first),
+          limit: args.first ?? PAGE_SIZE_DEFAULT,
         }),
     }),
   }));

@@ -135,7 +135,7 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
     const actor = await authenticator.fromBearer(bearerOf(request.headers.authorization), peerOf(request));
     if (actor instanceof AuthFailure) {
       response.setHeader('www-authenticate', 'Bearer');
-      return refuse(401, refusals.unauthenticated(actor.message));
+      return refuse(401, refusals.unauthenticated(actor.message, actor.reason));
     }
     const asked = isGet ? requestFromQuery(target.query) : await requestFromPost(request, limits);
     if (asked instanceof Refused) return refuse(asked.status, asked.error);
@@ -201,6 +201,8 @@ function answerJson(response: ServerResponse, accepted: Accepted, answer: Answer
   const refused = answer.errors !== undefined && answer.data === undefined;
   const own = refused && accepted.json !== 'application/json' ? statusOf(codeOf(answer.errors[0])) : 200;
   const body = Buffer.from(JSON.stringify(answer));
+  const again = answer.errors?.[0]?.extensions?.['retryAfterSeconds'];
+  if (typeof again === 'number') response.setHeader('retry-after', again);
   response.writeHead(status ?? own, {
     'content-type': `${accepted.json}; charset=utf-8`,
     'content-length': body.length,

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /**
  * What the transports count, and the registry behind `/metrics`. Labels come from closed lists only: a client must not be able to
@@ -17,14 +17,8 @@ export interface TransportMetrics {
   readonly failures: Counter<'kind'>;
 }
 
-export interface MetricsOptions {
-  /** Also what Node knows of itself: memory, event-loop delay, garbage collection. Once per process. */
-  readonly processMetrics?: boolean;
-}
-
-export function createMetrics(options: MetricsOptions = {}): TransportMetrics {
+export function createMetrics(): TransportMetrics {
   const registry = new Registry();
-  if (options.processMetrics === true) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 10 });
   const registers = [registry];
   return {
     registry,

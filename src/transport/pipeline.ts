@@ -161,10 +161,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       }
     },
     shareKey({ plan, variables }, caller) {
-      const read = Object.entries(variables).filter(([name]) => !plan.rootVariables.has(name));
+      // Absent takes the default, null does not.
+      const read = plan.selectionVariables.map((name) => (Object.hasOwn(variables, name) ? [variables[name]] : []));
       // What reads anything personal is shared among the operations of one principal at most.
       const whose = plan.personal ? `${caller.actor.classKey}\0${caller.actor.id}` : caller.actor.classKey;
-      return `${plan.planId}\0${whose}\0${read.length === 0 ? '' : canonicalJson(Object.fromEntries(read))}`;
+      return `${plan.planId}\0${whose}\0${read.length === 0 ? '' : canonicalJson(read)}`;
     },
   };
 }

@@ -42,10 +42,10 @@ export interface OperationPlan {
   /** Root fields it may reach, skipped ones included: a directive must not hide one from authorisation. */
   readonly rootFields: readonly FieldNode[];
   /**
-   * Variables that stand in arguments of root fields alone. Those of a stream decide which events come, never what an
-   * event shows: subscribers that differ in these alone are equal.
+   * Variables that what is selected depends on. Those that stand in arguments of root fields alone decide which events
+   * of a stream come, never what an event shows: subscribers that differ in these alone are equal.
    */
-  readonly rootVariables: ReadonlySet<string>;
+  readonly selectionVariables: readonly string[];
   /** Reads a field marked `extensions.personal`: its results belong to one principal and are never shared. */
   readonly personal: boolean;
 }
@@ -151,7 +151,7 @@ function operationsOf(
       operation,
       document: own,
       rootFields,
-      rootVariables: rootVariables(own, rootFields),
+      selectionVariables: selectionVariables(own, rootFields),
       personal: readsPersonal(schema, own),
     });
   }
@@ -175,12 +175,14 @@ function collectFields(
   }
 }
 
-function rootVariables(document: DocumentNode, rootFields: readonly FieldNode[]): ReadonlySet<string> {
+function selectionVariables(document: DocumentNode, rootFields: readonly FieldNode[]): readonly string[] {
   const atRoot = new Map<string, number>();
-  for (const { arguments: given = [] } of rootFields) for (const argument of given) countVariables(argument, atRoot);
+  for (const { arguments: given = [] } of rootFields) {
+    for (const argument of given) countVariables(argument, atRoot);
+  }
   const anywhere = new Map<string, number>();
   countVariables(document, anywhere);
-  return new Set([...atRoot].filter(([name, count]) => anywhere.get(name) === count).map(([name]) => name));
+  return [...anywhere].filter(([name, count]) => atRoot.get(name) !== count).map(([name]) => name);
 }
 
 function countVariables(node: ASTNode, counts: Map<string, number>): void {

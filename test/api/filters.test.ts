@@ -7,6 +7,7 @@ import {
   deploymentWhere,
   type DeploymentFilter,
 } from '../../src/deployments/index.js';
+import { deploymentSnapshot } from '../../src/deployments/reads.js';
 import { matches, type FieldFilter, type Filter, type LabelFilter } from '../../src/kernel/filter.js';
 import { newId } from '../../src/kernel/ids.js';
 import { releaseFilterSchema, releaseWhere } from '../../src/releases/index.js';
@@ -180,6 +181,8 @@ describe('filters mean the same in memory and in SQL', () => {
         const where = deploymentWhere(predicate, reading().deployment);
         const inSql = await store.prisma.deployment.findMany({ where, select: { id: true } });
         expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        const inSnapshot = await deploymentSnapshot(predicate, reading().deployment)(store.pool, 1_000);
+        expect(inSnapshot.map(({ id }) => id).sort()).toEqual(inMemory);
         if (inMemory.length > 0 && inMemory.length < rows.length) hits += 1;
       }),
       { numRuns: 300 },

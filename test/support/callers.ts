@@ -1,7 +1,7 @@
 import { classKey, localActor, type Actor, type Role } from '../../src/access/actor.js';
 import type { Caller } from '../../src/access/caller.js';
 
-export function callerOf(actor: Actor): Caller {
+function callerOf(actor: Actor): Caller {
   return { actor, traceId: null, requestId: 'test' };
 }
 

@@ -41,6 +41,10 @@ describe('registerAgent', () => {
     expect(session).toMatch(/^ses_[\w-]{32}$/);
     expect(heartbeatIntervalSeconds).toBe(30);
     expect(await agentState(one, agent.id)).toMatchObject({ sequence: 0, lag: 0 });
+    // Whoever watches is told of its liveness with its first change.
+    expect(await changesOf(one, agent.id)).toMatchObject([
+      { version: 1, op: 'INSERT', reason: 'Registered', lag: 0 },
+    ]);
   });
 
   it('replaces the fields of an agent of that name, keeps its id, and begins a new session', async () => {

@@ -25,7 +25,7 @@ describe('one execution for many subscribers', () => {
   it('serves equal subscribers of one class by all transports', async () => {
     const sockets = await clients('one', 'two');
     const query = 'subscription ($filter: String, $after: String) { deploymentPhaseChanged(filter: $filter, after: $after) { value classKey } }';
-    sockets.forEach((socket, n) => socket.send(subscribe(`id-${n}`, query, { after: `c${n}`, filter: `f${n}` })));
+    sockets.forEach((socket, n) => socket.send(subscribe(`id-${n}`, query, { after: `c${n}`, filter: `f${n}`, unknown: n })));
     const stream = await openEventStream(server.url, { query }, { headers: { authorization: 'Bearer two' } });
     await opened(3);
     expect(server.transport.open.groups).toBe(1);
@@ -46,14 +46,25 @@ describe('one execution for many subscribers', () => {
   ])('keeps apart what differs in %s', async (_name, first, second, ofFirst, ofSecond) => {
     const sockets = await clients(first, second);
     [ofFirst, ofSecond].forEach((selection, n) => {
-      const head = selection.includes('$flag') ? 'subscription ($flag: Boolean!)' : 'subscription';
-      sockets[n]?.send(subscribe('s', `${head} { deploymentPhaseChanged ${selection} }`, { flag: n === 0 }));
+      const [head, variables] = selection.includes('$flag') ? ['subscription ($flag: Boolean!)', { flag: n === 0 }] : ['subscription', {}];
+      sockets[n]?.send(subscribe('s', `${head} { deploymentPhaseChanged ${selection} }`, variables));
     });
     await opened(2);
     server.topics.a.publish(1);
     const events = await Promise.all(sockets.map(event));
     expect(events[0]).not.toEqual(events[1]);
     expect(server.executions.count).toBe(2);
+  });
+
+  it('tells an absent variable, which has its default, from null', async () => {
+    const sockets = await clients('one', 'two');
+    const query = 'subscription ($flag: Boolean = true) { deploymentPhaseChanged { value @include(if: $flag) text } }';
+    sockets.forEach((socket, n) => socket.send(subscribe('s', query, n === 0 ? {} : { flag: null })));
+    await opened(2);
+    server.topics.a.publish(1);
+    const [absent, isNull] = await Promise.all(sockets.map((socket) => socket.next('next')));
+    expect(absent?.payload).toEqual({ data: { deploymentPhaseChanged: { value: 1, text: 'x' } } });
+    expect(isNull?.payload).toHaveProperty('errors');
   });
 
   it('never shares what is personal', async () => {

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import type { DeploymentRow } from '../../../src/store/rows.js';
+import { startTestGraph, type TestGraph } from '../../support/graph.js';
+import { advanceDeployment, seedDeployment, seedRuntime } from '../../support/seed.js';
+
+let graph: TestGraph;
+let rows: DeploymentRow[];
+const ROWS = 7;
+beforeAll(async () => {
+  graph = await startTestGraph();
+  const runtime = await seedRuntime(graph.database);
+  rows = [];
+  // Names run against the order of creation.
+  for (let index = 0; index < ROWS; index += 1) {
+    rows.push(await seedDeployment(graph.database, { name: `d${9 - index}`, runtimeId: runtime.id }));
+  }
+});
+afterAll(() => graph.close());
+
+const PAGE = `query Page($first: Int, $after: String, $last: Int, $before: String, $orderBy: OrderBy, $filter: DeploymentFilter) {
+  deployments(first: $first, after: $after, last: $last, before: $before, orderBy: $orderBy, filter: $filter) {
+    nodes { name } edges { cursor }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+  }
+}`;
+
+async function page(variables: Record<string, unknown>) {
+  const { data, errors } = await graph.run(PAGE, variables);
+  expect(errors).toEqual([]);
+  const { nodes, pageInfo, edges } = data.deployments;
+  return { names: nodes.map((node: { name: string }) => node.name), pageInfo, edges };
+}
+
+describe('deployments', () => {
+  it('pages forward without meeting an object twice or missing one', async () => {
+    const seen: string[] = [];
+    let after: string | null = null;
+    for (let turn = 0; turn < 4; turn += 1) {
+      const { names, pageInfo } = await page({ first: 2, after });
+      seen.push(...names);
+      expect(pageInfo).toMatchObject({ hasNextPage: turn < 3, hasPreviousPage: turn > 0 });
+      after = pageInfo.endCursor;
+    }
+    expect(seen).toEqual(rows.map((row) => row.name));
+  });
+
+  it('pages backward from the end, in the asked order', async () => {
+    const end = await page({ last: 3, orderBy: { field: 'NAME', direction: 'DESC' } });
+    expect(end.names).toEqual(['d5', 'd4', 'd3']);
+    expect(end.pageInfo).toMatchObject({ hasPreviousPage: true, hasNextPage: false });
+    const before = await page({
+      last: 10,
+      before: end.pageInfo.startCursor,
+      orderBy: { field: 'NAME', direction: 'DESC' },
+    });
+    expect(before.names).toEqual(['d9', 'd8', 'd7', 'd6']);
+    expect(before.pageInfo).toMatchObject({ hasPreviousPage: false, hasNextPage: true });
+  });
+
+  it('turns the page when the row of its cursor is gone', async () => {
+    const gone = await seedDeployment(graph.database, { name: 'gone' });
+    const all = await page({});
+    const cursor = all.edges.at(-1).cursor;
+    await graph.database.pool.query('DELETE FROM deployment WHERE id = $1', [gone.id]);
+    const later = await seedDeployment(graph.database, { name: 'later' });
+    expect((await page({ after: cursor })).names).toEqual(['later']);
+    await graph.database.pool.query('DELETE FROM deployment WHERE id = $1', [later.id]);
+  });
+
+  it.each([
+    ['of another order', { after: Buffer.from('[1,"name","d1","dep_x"]').toString('base64url') }],
+    ['that was made up', { after: 'bm9wZQ' }],
+    ['that is no base64', { before: '€' }],
+  ])('refuses a cursor %s with BAD_PAGE_CURSOR', async (_what, variables) => {
+    const { errors } = await graph.run(PAGE, variables);
+    expect(errors).toMatchObject([{ extensions: { code: 'BAD_PAGE_CURSOR' } }]);
+  });
+
+  it.each([
+    [{ first: 101 }, /`first`.*must be between 1 and 100/],
+    [{ first: 0 }, /`first`.*must be between 1 and 100/],
+    [{ last: -1 }, /`last`.*must be between 1 and 100/],
+    [{ first: 1, last: 1 }, /not be given together/],
+    [{ filter: { and: [] } }, /filter\.and/],
+    [{ filter: { labels: [{ key: 'a', operator: 'IN' }] } }, /filter\.labels\.0\.values/],
+  ])('refuses %j as bad input', async (variables, message) => {
+    const { data, errors } = await graph.run(PAGE, variables);
+    expect(data).toBeNull();
+    expect(errors).toMatchObject([
+      { message: expect.stringMatching(message), extensions: { code: 'BAD_USER_INPUT' } },
+    ]);
+  });
+
+  it('filters with and, or, not and labels', async () => {
+    const labelled = await seedDeployment(graph.database, {
+      name: 'labelled',
+      labels: { team: 'web', tier: 'gold' },
+    });
+    const filter = {
+      or: [
+        { name: { startsWith: 'd9' } },
+        { labels: [{ key: 'team', operator: 'IN', values: ['web', 'api'] }] },
+      ],
+      not: { name: { equals: 'd8' }, phase: { in: ['RUNNING'] } },
+    };
+    expect((await page({ filter })).names).toEqual(['d9', 'labelled']);
+    await graph.database.pool.query('DELETE FROM deployment WHERE id = $1', [labelled.id]);
+  });
+
+  it('counts only when the total is selected, and reads no rows for it alone', async () => {
+    const without = await graph.readStatements(() => graph.run('{ deployments(first: 2) { nodes { id } } }'));
+    expect(without.filter((text) => /count\(/i.test(text))).toEqual([]);
+    expect(without).toHaveLength(1);
+    let answer;
+    const only = await graph.readStatements(async () => {
+      answer = await graph.run('{ deployments { totalCount } runtimes { t: totalCount } }');
+    });
+    expect(answer).toMatchObject({
+      data: { deployments: { totalCount: ROWS }, runtimes: { t: expect.any(Number) } },
+    });
+    expect(only).toHaveLength(2);
+  });
+
+  it('reads `asOf` with the rows in one transaction, and a watch after it misses nothing', async () => {
+    const statements: string[] = await graph.readStatements(() =>
+      graph.run('{ deployments { asOf nodes { id } } }'),
+    );
+    expect(statements[0]).toMatch(/begin/i);
+    expect(statements.join('\n')).toMatch(/repeatable read/i);
+    expect(statements.findIndex((text) => text.includes('pg_current_snapshot'))).toBeLessThan(
+      statements.findIndex((text) => text.includes('"deployment"')),
+    );
+
+    const listed = await graph.run(
+      `{ deployments { ...on DeploymentConnection { asOf nodes { id version } } } }`,
+    );
+    const { asOf } = listed.data.deployments;
+    const [first] = rows;
+    if (!first) throw new Error('no rows');
+    await advanceDeployment(graph.database, first, { phase: 'INITIAL_SETUP' });
+    const stream = await graph.stream(
+      'subscription ($after: ChangeCursor) { watchDeployments(after: $after) { __typename ... on DeploymentChanged { deployment { id version } } } }',
+      { after: asOf },
+    );
+    expect(await stream.next()).toMatchObject({
+      data: {
+        watchDeployments: { __typename: 'DeploymentChanged', deployment: { id: first.id, version: 2 } },
+      },
+    });
+    await stream.close();
+  });
+
+  it('lists the deployments of a runtime', async () => {
+    const { data } = await graph.run(
+      '{ runtimes(first: 1) { nodes { deployments(first: 2, orderBy: { field: NAME }) { totalCount nodes { name } } } } }',
+    );
+    expect(data.runtimes.nodes[0].deployments).toEqual({
+      totalCount: ROWS,
+      nodes: [{ name: 'd3' }, { name: 'd4' }],
+    });
+  });
+});
