@@ -135,7 +135,7 @@ async function bundle() {
   const outputs = [
     ...(await bundleOf(
       esbuild,
-      files.filter((file) => file === 'src/client/index.ts'),
+      files.filter((file) => /^src\/client\/(index|node)\.ts$/.test(file)),
       { packages: 'external' },
     )),
     ...(await bundleOf(

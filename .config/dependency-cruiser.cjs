@@ -115,7 +115,7 @@ module.exports = {
       from: {
         orphan: true,
         path: '^src/',
-        pathNot: ['^src/(main|client/index|cli/[^/]+|demo/[^/]+)\\.ts$', '\\.d\\.ts$'],
+        pathNot: ['^src/(main|client/(?:index|node)|cli/[^/]+|demo/[^/]+)\\.ts$', '\\.d\\.ts$'],
       },
       to: {},
     },

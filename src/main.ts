@@ -206,9 +206,13 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   return transport;
 }
 
-function graphDeps(config: Config, { store, clock, feed, auth, access }: Serving, reads: PublicReads): GraphDeps {
+function graphDeps(
+  config: Config,
+  { store, clock, feed, auth, access }: Serving,
+  reads: PublicReads,
+): GraphDeps {
   const { database } = store;
-  const { heartbeatIntervalSeconds } = config.agents;
+  const { heartbeatIntervalSeconds, heartbeatTimeoutSeconds } = config.agents;
   return {
     database,
     reads,
@@ -218,6 +222,8 @@ function graphDeps(config: Config, { store, clock, feed, auth, access }: Serving
       version: packageVersion(),
       accessControl: access === 'tokens',
       runtimeTypes: RUNTIME_TYPES,
+      heartbeatIntervalSeconds,
+      heartbeatTimeoutSeconds,
       agentProtocol: AGENT_PROTOCOL,
     },
     commands: {

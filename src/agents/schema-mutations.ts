@@ -30,7 +30,7 @@ function addRegister({ builder, types }: Graph, enums: Enums, commands: AgentCom
       session: t.exposeString('session', {
         description: 'To be named in every heartbeat; ends with the next registration. Shown to nobody else.',
       }),
-      heartbeatIntervalSeconds: t.exposeInt('heartbeatIntervalSeconds', {
+      heartbeatIntervalSeconds: t.exposeFloat('heartbeatIntervalSeconds', {
         description: 'How often to beat, in seconds.',
       }),
     }),

@@ -1,5 +1,5 @@
 import type { DocumentFacts } from './document.js';
-import { SlipwayRequestError, SlipwayStreamError } from './errors.js';
+import { SlipwayStreamError } from './errors.js';
 import {
   advance,
   conditionOf,
@@ -11,6 +11,7 @@ import {
   type StreamKind,
   type StreamSignal,
 } from './resume-model.js';
+import { endOf, eventFacts, failureOf, type FinalReason } from './stream-words.js';
 import type { ClientClock, Timing } from './timing.js';
 import type { GraphResult, StreamEnd, StreamTransport, TransportName } from './transport.js';
 import { judge, type Judgement } from './verdict.js';
@@ -258,9 +259,9 @@ export class ResumingStream {
     else this.#buffer.push(item);
   }
 
-  #end(why: 'refused' | 'expired' | 'gap' | 'overflow' | null): void {
+  #end(why: FinalReason | null): void {
     this.#attempt = {};
-    this.#failure = why === null ? null : this.#failureOf(why);
+    this.#failure = why === null ? null : failureOf(why, this.#judgement, this.#machine.cursor);
     this.#settleOpened?.reject(
       this.#failure ??
         new SlipwayStreamError({
@@ -280,36 +281,6 @@ export class ResumingStream {
     }
   }
 
-  #failureOf(why: 'refused' | 'expired' | 'gap' | 'overflow'): SlipwayStreamError {
-    const { code, message, closeCode, errors, cause } = this.#judgement ?? {
-      code: 'NETWORK',
-      message: '',
-      closeCode: null,
-      errors: [],
-    };
-    const cursor = this.#machine.cursor;
-    switch (why) {
-      case 'refused':
-      case 'expired':
-        return new SlipwayStreamError({ code, message, cursor, closeCode, errors, cause });
-      case 'gap':
-        return new SlipwayStreamError({
-          code: 'GAP',
-          message: `Events may be missing, since the document takes no \`$after\`. ${message}`,
-          cursor,
-          closeCode,
-          errors,
-          cause,
-        });
-      case 'overflow':
-        return new SlipwayStreamError({
-          code: 'OVERFLOW',
-          message: 'Events came faster than they were read.',
-          cursor,
-        });
-    }
-  }
-
   #tellStatus(): void {
     const { attempt, state } = this.#machine;
     const condition = conditionOf(this.#machine);
@@ -326,19 +297,4 @@ export class ResumingStream {
     this.#statusText = text;
     this.#spec.onStatus(status);
   }
-}
-
-function eventFacts(event: unknown): { typename: string | null; cursor: string | null } {
-  if (typeof event !== 'object' || event === null) return { typename: null, cursor: null };
-  const typename = '__typename' in event && typeof event.__typename === 'string' ? event.__typename : null;
-  const cursor = 'cursor' in event && typeof event.cursor === 'string' ? event.cursor : null;
-  return { typename, cursor };
-}
-
-/** A request that failed, in the words of a transport. */
-function endOf(error: unknown): StreamEnd {
-  if (error instanceof SlipwayRequestError && error.status !== null) {
-    return { type: 'refused', status: error.status, errors: error.errors };
-  }
-  return { type: 'unreachable', cause: error };
 }

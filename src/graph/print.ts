@@ -19,7 +19,14 @@ const unresolvable: GraphDeps = {
   reads: absent('reads'),
   feed: absent('feed'),
   clock: systemClock,
-  server: { version: '', accessControl: false, runtimeTypes: [], agentProtocol: { minimum: 0, current: 0 } },
+  server: {
+    version: '',
+    accessControl: false,
+    runtimeTypes: [],
+    heartbeatIntervalSeconds: 20,
+    heartbeatTimeoutSeconds: 60,
+    agentProtocol: { minimum: 0, current: 0 },
+  },
   commands: {
     deployments: absent('deployments'),
     runtimes: absent('runtimes'),

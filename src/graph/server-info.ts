@@ -6,6 +6,9 @@ export interface ServerFacts {
   /** Whether operations need a token. */
   readonly accessControl: boolean;
   readonly runtimeTypes: readonly string[];
+  /** How often a registered agent is told to beat, and after which silence it is UNAVAILABLE. */
+  readonly heartbeatIntervalSeconds: number;
+  readonly heartbeatTimeoutSeconds: number;
   readonly agentProtocol: { readonly minimum: number; readonly current: number };
 }
 
@@ -34,6 +37,12 @@ export function addServerInfo(
         type: ['String'],
         description: 'The types of runtimes that it knows.',
         resolve: (one) => [...one.runtimeTypes],
+      }),
+      heartbeatIntervalSeconds: t.exposeFloat('heartbeatIntervalSeconds', {
+        description: 'How often an agent is told to send a heartbeat, in seconds.',
+      }),
+      heartbeatTimeoutSeconds: t.exposeFloat('heartbeatTimeoutSeconds', {
+        description: 'After how many seconds without a heartbeat an agent is UNAVAILABLE.',
       }),
       agentProtocol: t.field({
         type: range,

@@ -126,13 +126,16 @@ function sweepOne(connection: SweptConnection, nowMs: number, actorState: (actor
   }
 }
 
+/** Clients read this text: what they hold was chosen by other rights, so a cursor alone does not carry them on. */
+export const ACCESS_CHANGED = 'access changed';
+
 /** What credentials that no longer hold do to their connection. */
 export function closeOf(state: Exclude<ActorState, 'valid'>): readonly [CloseCode, string] {
   switch (state) {
     case 'expired':
       return [CLOSE.expired, 'Credentials expired'];
     case 'changed':
-      return [CLOSE.expired, 'Rights changed: connect again'];
+      return [CLOSE.expired, ACCESS_CHANGED];
     case 'revoked':
       return [CLOSE.denied, 'Credentials revoked'];
   }

@@ -135,7 +135,7 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
     const actor = await authenticator.fromBearer(bearerOf(request.headers.authorization), peerOf(request));
     if (actor instanceof AuthFailure) {
       response.setHeader('www-authenticate', 'Bearer');
-      return refuse(401, refusals.unauthenticated(actor.message));
+      return refuse(401, refusals.unauthenticated(actor.message, actor.reason));
     }
     const asked = isGet ? requestFromQuery(target.query) : await requestFromPost(request, limits);
     if (asked instanceof Refused) return refuse(asked.status, asked.error);

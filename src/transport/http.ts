@@ -123,7 +123,7 @@ async function metrics(deps: HttpDeps, request: IncomingMessage, response: Serve
   const actor = await deps.authenticator.fromBearer(bearerOf(request.headers.authorization), peerOf(request));
   if (actor instanceof AuthFailure) {
     response.setHeader('www-authenticate', 'Bearer');
-    return json(response, 401, refusals.unauthenticated(actor.message));
+    return json(response, 401, refusals.unauthenticated(actor.message, actor.reason));
   }
   return deps.probes.metrics(response);
 }

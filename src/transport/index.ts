@@ -29,7 +29,7 @@ import { createSocketDoor } from './websocket.js';
 export { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 export { createMetrics, type TransportMetrics } from './metrics.js';
 export type { Authenticator } from './ports.js';
-export { transportSettings, type TransportSettings } from './settings.js';
+export type { TransportSettings } from './settings.js';
 export type { ReadinessCheck } from './probes.js';
 
 export interface TransportDeps {

@@ -1,5 +1,6 @@
 import type { GraphQLError, GraphQLFormattedError } from 'graphql';
 
+import type { AuthFailureReason } from '../access/errors.js';
 import { operationError, type ErrorCode } from '../graph/errors.js';
 
 /**
@@ -11,7 +12,9 @@ export const refusals = {
   tooLong: () => operationError('TOO_COMPLEX', 'The document is too long. Split it, or ask for less at once.'),
   tooLarge: () => operationError('TOO_COMPLEX', 'The request is too large.'),
   badRequest: (message: string) => operationError('GRAPHQL_PARSE_FAILED', message),
-  unauthenticated: (message: string) => operationError('UNAUTHENTICATED', message),
+  /** `reason` tells a client whether a renewed credential helps. */
+  unauthenticated: (message: string, reason: AuthFailureReason | 'changed') =>
+    operationError('UNAUTHENTICATED', message, { reason }),
   forbidden: (message: string) => operationError('FORBIDDEN', message),
   tooMany: (what: string) => operationError('RATE_LIMITED', `Too many ${what}. Close some, or try again later.`),
   overloaded: () => operationError('UNAVAILABLE', 'The server is full. Try again shortly.', { retryAfterSeconds: 5 }),

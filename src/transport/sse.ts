@@ -5,7 +5,7 @@ import type { GraphQLError } from 'graphql';
 import type { Actor } from '../access/actor.js';
 import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
-import { closeOf, CLOSE, type CloseCode, type Connections, type SweptConnection } from './connections.js';
+import { ACCESS_CHANGED, closeOf, CLOSE, type CloseCode, type Connections, type SweptConnection } from './connections.js';
 import { sseEvent } from './frames.js';
 import type { Connection, Hub, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
@@ -140,7 +140,8 @@ class StreamSession implements SweptConnection, Connection {
     this.#connections.remove(this, code);
     if (code === CLOSE.restart || code === CLOSE.overload) this.subscription?.sendBookmark();
     if (code === CLOSE.denied || code === CLOSE.expired) {
-      this.finish({ errors: [refusals.unauthenticated(reason).toJSON()] });
+      const why = code === CLOSE.denied ? 'revoked' : reason === ACCESS_CHANGED ? 'changed' : 'expired';
+      this.finish({ errors: [refusals.unauthenticated(reason, why).toJSON()] });
     }
     this.outlet.flush();
     this.release();

@@ -113,6 +113,9 @@ async function unpack(packageFolder: string, folder: string, workFolder: string)
   await run(process.execPath, ['--input-type=module', '--eval', script], {
     env: { ...process.env, TMPDIR: workFolder },
   });
+  // The package's own file names folders of the service it is made for. Without any font the browser ends with a page.
+  const fonts = `<?xml version="1.0"?><fontconfig><dir>${join(folder, 'fonts', 'fonts')}</dir><cachedir>${join(folder, 'font-cache')}</cachedir></fontconfig>`;
+  writeFileSync(join(workFolder, 'fonts', 'fonts.conf'), fonts);
   writeFileSync(join(workFolder, 'complete'), '');
   try {
     renameSync(workFolder, folder);

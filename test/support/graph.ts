@@ -73,6 +73,8 @@ export async function startTestGraph(
       version: '0.0.0-test',
       accessControl: false,
       runtimeTypes: ['external'],
+      heartbeatIntervalSeconds: 20,
+      heartbeatTimeoutSeconds: 60,
       agentProtocol: AGENT_PROTOCOL,
     },
     commands: {

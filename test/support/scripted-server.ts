@@ -76,8 +76,9 @@ export async function startScriptedServer(): Promise<ScriptedServer> {
       for (const socket of sockets) socket.close(code, reason);
     },
     failOperations(code, extensions = {}) {
-      for (const operation of operations)
-        {operation.end([{ message: code, extensions: { ...extensions, code } }]);}
+      for (const operation of operations) {
+        operation.end([{ message: code, extensions: { ...extensions, code } }]);
+      }
     },
     cutStreams() {
       for (const response of streams) response.destroy();

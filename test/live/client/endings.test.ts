@@ -6,6 +6,9 @@ import {
   type SlipwayClientOptions,
   type SlipwayStreamError,
 } from '../../../src/client/index.js';
+import { MESSAGE_BURST, MESSAGES_PER_SECOND } from '../../../src/client/socket.js';
+import { BUFFER_MAX_EVENTS, SNAPSHOT_BUFFER_MAX_EVENTS } from '../../../src/client/stream.js';
+import { ACCESS_CHANGED } from '../../../src/client/verdict.js';
 import { startScriptedServer, type ScriptedServer } from '../../support/scripted-server.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -131,7 +134,7 @@ describe('a subscription over WebSocket', () => {
     const stream = connect().subscribe(WATCH, {}, { onResync: (reason) => resyncs.push(reason) });
     const { got } = collect(stream);
     await waitFor(() => got.length === 3, 'the snapshot');
-    server.closeSockets(4440, 'access changed');
+    server.closeSockets(4440, ACCESS_CHANGED);
     await waitFor(() => got.length === 6, 'the second snapshot');
     expect(resyncs).toEqual(['ACCESS_CHANGED']);
     expect(server.subscribes.map(({ variables }) => variables['after'])).toEqual([null, null]);
@@ -215,12 +218,12 @@ describe('a subscription over WebSocket', () => {
   it('sends no more messages at once than the server takes, however many subscriptions come back', async () => {
     const client = connect({ timing: { retryBaseMs: 5, lingerMs: 20 } });
     for (let index = 0; index < 100; index += 1) client.subscribe(PLAIN, {}, { onGap: () => undefined });
-    await waitFor(() => server.subscribes.length >= 40, 'the first ones');
+    await waitFor(() => server.subscribes.length >= MESSAGE_BURST - 1, 'the first ones');
     expect(server.subscribes.length).toBeLessThan(50);
     const startedAt = performance.now();
     await waitFor(() => server.subscribes.length === 100, 'all of them');
-    const perSecond = 60 / ((performance.now() - startedAt) / 1_000);
-    expect(perSecond).toBeLessThan(20);
+    const perSecond = (100 - MESSAGE_BURST) / ((performance.now() - startedAt) / 1_000);
+    expect(perSecond).toBeLessThan(MESSAGES_PER_SECOND * 1.3);
   });
 
   it('ends quietly by its signal, its return and its client, and leaves nothing open', async () => {
@@ -254,16 +257,25 @@ describe('a subscription over WebSocket', () => {
 
   it('gives its place up while the reader is behind, and misses nothing', async () => {
     const stream = connect().subscribe(TICKED);
+    const count = 2.5 * BUFFER_MAX_EVENTS;
     await waitFor(() => server.openOperations === 1, 'the operation');
-    server.tick(2_500);
+    server.tick(count);
     await waitFor(() => server.openOperations === 0, 'the pause');
     const got: number[] = [];
     for await (const { ticked } of stream as AsyncIterable<Ticked>) {
       got.push(ticked.number);
-      if (got.length === 2_500) break;
+      if (got.length === count) break;
     }
-    expect(got).toEqual(upTo(2_500));
+    expect(got).toEqual(upTo(count));
     expect(server.subscribes.length).toBeGreaterThan(1);
+  });
+
+  it('fails when nobody reads a snapshot beyond all measure', { timeout: 60_000 }, async () => {
+    server.tick(SNAPSHOT_BUFFER_MAX_EVENTS + 1);
+    const stream = connect({ timing: { lingerMs: 20 } }).subscribe(WATCH);
+    await waitFor(() => server.subscribes.length === 1 && server.openOperations === 0, 'the end', 30_000);
+    const { done } = collect(stream);
+    expect(await done).toMatchObject({ code: 'OVERFLOW' });
   });
 
   it('says how it is doing', async () => {
