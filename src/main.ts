@@ -35,7 +35,8 @@ import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
 import type { PublicReads } from './store/public-types.js';
 import { sessionsLike } from './store/session.js';
-import { createMetrics, startHttp, transportSettings, type Transport } from './transport/index.js';
+import { createMetrics, startHttp, type Transport } from './transport/index.js';
+import { transportSettings } from './transport/settings.js';
 
 /** `dist/` and `src/` both lie one level below the package; only this file may count on that. */
 const packageRoot = new URL('..', import.meta.url);
