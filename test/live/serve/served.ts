@@ -38,7 +38,7 @@ export async function refused(options: ServerOptions): Promise<Refusal> {
 export function logLines(server: Pick<ServerProcess, 'output'>): Record<string, unknown>[] {
   return server.output.stderr
     .split('\n')
-    .filter((line) => line !== '')
+    .filter((line) => line !== '' && !BUILDING.test(line))
     .map((line) => {
       const parsed: unknown = JSON.parse(line);
       expect(parsed, line).toBeTypeOf('object');
