@@ -17,10 +17,9 @@ export async function typed(client: SlipwayClient): Promise<void> {
   await client.mutate(PatchDeploymentStatusDocument);
   // @ts-expect-error the version that was read is required
   await client.mutate(PatchDeploymentStatusDocument, { input: { id: 'dep_1' } });
+  const wrong = { id: 'dep_1', expectedVersion: 1, phase: 'GONE' } as const;
   // @ts-expect-error there is no such phase
-  await client.mutate(PatchDeploymentStatusDocument, {
-    input: { id: 'dep_1', expectedVersion: 1, phase: 'GONE' },
-  });
+  await client.mutate(PatchDeploymentStatusDocument, { input: wrong });
   // @ts-expect-error there is no such variable
   await client.query(DeploymentDocument, { identity: 'dep_1' });
 
