@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { idSchema } from '../kernel/ids.js';
 import { absentAsUndefined, expectedVersionSchema } from '../kernel/input-fields.js';
-import { namespaceSchema } from '../kernel/names.js';
+import { nameSchema } from '../kernel/names.js';
 import { textSchema } from '../kernel/text.js';
 import type { TokenRow } from '../store/rows.js';
 import { classKey, ROLES, type Actor, type Rights, type Role } from './actor.js';
@@ -24,7 +24,7 @@ const rolesSchema = z
   .transform((roles) => ROLES.filter((role) => roles.includes(role)));
 const namespacesSchema = z
   .array(
-    z.union([z.literal(ALL_NAMESPACES), namespaceSchema], {
+    z.union([z.literal(ALL_NAMESPACES), nameSchema], {
       error: 'must be names of namespaces, or `*` alone',
     }),
   )

@@ -1,5 +1,11 @@
 import { timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, PAGE_SIZE_DEFAULT, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { operationError } from '../graph/errors.js';

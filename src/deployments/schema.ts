@@ -1,7 +1,13 @@
 import type { ArgBuilder } from '@pothos/core';
 
 import { timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, PAGE_SIZE_DEFAULT, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';

@@ -81,7 +81,7 @@ export function createBuilder(deps: { readonly database: { readonly prisma: Pris
   return builder;
 }
 
-export const TYPE_OF_KIND = {
+const TYPE_OF_KIND = {
   RUNTIME: 'Runtime',
   RELEASE: 'Release',
   DEPLOYMENT: 'Deployment',

@@ -7,10 +7,10 @@ import { operationError } from './errors.js';
  * What an operation may cost, known before it runs. Counted from what is asked, never from what there is:
  * - a field that is a scalar or an enum costs nothing, a field that is an object or a list of embedded values 1;
  * - a connection costs 1, and what is selected of each node as often as `first` or `last` says (50 if neither does);
- * - `totalCount` and `asOf` cost 10 each; a mutation costs 10.
+ * - `totalCount` and `asOf` cost as much as one object for each node that the page may have;
+ * - a mutation costs 10.
  */
 export const COST_MAX = 20_000;
-export const TOTAL_COUNT_COST = 10;
 export const MUTATION_COST = 10;
 
 export interface CostQuestion {

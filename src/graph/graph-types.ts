@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../kernel/json.js';
+import type { JsonObject } from '../kernel/json.js';
 import type { Labels } from '../kernel/labels.js';
 import type { PublicPrismaTypes } from '../store/public-types.js';
 import type { Context } from './context.js';
@@ -13,7 +13,6 @@ export interface GraphTypes {
     ID: { Input: string; Output: string };
     DateTime: { Input: Date; Output: Date };
     ChangeCursor: { Input: string; Output: string };
-    JSON: { Input: Json; Output: unknown };
     JSONObject: { Input: JsonObject; Output: unknown };
     Labels: { Input: Labels; Output: unknown };
   };

@@ -28,7 +28,7 @@ export interface TableOf {
   readonly AGENT: 'agent';
   readonly TOKEN: 'token';
 }
-export const TABLE_OF: TableOf = {
+const TABLE_OF: TableOf = {
   RUNTIME: 'runtime',
   RELEASE: 'release',
   DEPLOYMENT: 'deployment',

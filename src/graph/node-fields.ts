@@ -4,7 +4,7 @@ import { operationError } from './errors.js';
 import type { Graph } from './graph.js';
 
 /** Relay's look-up of any object by its id. */
-export const NODES_MAX = 100;
+const NODES_MAX = 100;
 
 export function addNodeFields({ builder }: Pick<Graph, 'builder'>): void {
   const node = builder.nodeInterfaceRef();

@@ -1,11 +1,11 @@
 import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
 
 import { parseMoment } from '../kernel/clock.js';
-import type { Json, JsonObject } from '../kernel/json.js';
+import type { JsonObject } from '../kernel/json.js';
 import type { Builder } from './graph-types.js';
 
 /** Longer than any cursor of ours; what is longer was never one. */
-export const CURSOR_MAX_CHARACTERS = 4_096;
+const CURSOR_MAX_CHARACTERS = 4_096;
 
 export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
   builder.scalarType('DateTime', {
@@ -28,11 +28,6 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
       }
       return value;
     },
-  });
-  builder.scalarType('JSON', {
-    description: 'Any JSON value.',
-    parseValue: (value) => value as Json, // came out of a JSON parser
-    parseLiteral: (node, variables) => valueFromASTUntyped(node, variables) as Json, // literals have no other values
   });
   builder.scalarType('JSONObject', {
     description: 'A JSON object.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-import { DEFAULT_NAMESPACE, namespaceSchema } from './names.js';
+import { DEFAULT_NAMESPACE, nameSchema } from './names.js';
 import { textSchema } from './text.js';
 
 /** Fields that inputs of many commands share. GraphQL clients send null for what they leave out: both mean absent. */
@@ -16,4 +16,4 @@ export const IDEMPOTENCY_KEY_MAX = 255;
 /** Per caller, for 24 hours: the same key with the same input gives the first result again. */
 export const idempotencyKeySchema = absentAsUndefined(textSchema(IDEMPOTENCY_KEY_MAX, 1));
 
-export const namespaceFieldSchema = namespaceSchema.nullish().transform((name) => name ?? DEFAULT_NAMESPACE);
+export const namespaceFieldSchema = nameSchema.nullish().transform((name) => name ?? DEFAULT_NAMESPACE);

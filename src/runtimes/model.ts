@@ -10,7 +10,6 @@ import type { Labels } from '../kernel/labels.js';
 
 /** Types of runtimes that this server knows. `external` ones are driven by API clients through status patches. */
 export const RUNTIME_TYPES = ['external'] as const;
-export type RuntimeType = (typeof RUNTIME_TYPES)[number];
 
 /** Who reports on a runtime and on what runs there: clients of the API, or this server itself. */
 export function drivenByClients(type: string): boolean {

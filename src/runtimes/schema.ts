@@ -1,5 +1,11 @@
 import { timelineArguments } from '../graph/change-types.js';
-import { addConnectionType, PAGE_SIZE_DEFAULT, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
+import {
+  addConnectionType,
+  PAGE_SIZE_DEFAULT,
+  pageArguments,
+  pageComplexity,
+  readConnection,
+} from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';

@@ -4,7 +4,6 @@ import type { Prisma } from './generated/prisma/client.js';
 import type { Rows, VersionedTable as PublicTable } from './rows.js';
 
 export type { Rows, PublicTable };
-export type { AgentRow, DeploymentRow, ReleaseRow, RuntimeRow, TokenRow } from './rows.js';
 
 /**
  * The wall of types around internal facts: what the graph's builder can name. A hand-written allow-list over the generated

@@ -26,13 +26,11 @@ import { createSocketDoor } from './websocket.js';
  * Everything that clients reach the server by: GraphQL over HTTP, event streams and WebSocket on one path, GraphiQL,
  * probes and metrics, on one port. `main` wires it; nothing in here knows a database.
  */
-export { DEFAULT_DRAIN, type DrainSettings } from './drain.js';
 export { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 export { createMetrics, type TransportMetrics } from './metrics.js';
 export type { Authenticator } from './ports.js';
-export { transportSettings, type TransportSettings } from './settings.js';
+export type { TransportSettings } from './settings.js';
 export type { ReadinessCheck } from './probes.js';
-export { GRAPHQL_PATH } from './request.js';
 
 export interface TransportDeps {
   readonly schema: GraphQLSchema;

@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 
 import SchemaBuilder from '@pothos/core';
 import PrismaPlugin from '@pothos/plugin-prisma';
-import { buildSchema, type GraphQLSchema } from 'graphql';
+import {
+  buildSchema,
+  extendSchema,
+  lexicographicSortSchema,
+  parse,
+  printSchema,
+  type GraphQLSchema,
+} from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { OPERATIONS } from '../../src/access/actions.js';
@@ -217,6 +224,13 @@ describe('the walls, each on a schema that breaks it', () => {
       'Query.secret',
     ]);
     expect(namedParts(walked).length).toBeGreaterThan(3);
+  });
+
+  it('tells a schema with one field more from the committed one', async () => {
+    const committed = await readFile(new URL('../../schema.graphql', import.meta.url), 'utf8');
+    const wider = extendSchema(schema, parse('extend type Deployment { changeToken: String }'));
+    expect(printSchema(lexicographicSortSchema(wider)).trimEnd()).not.toBe(committed.trimEnd());
+    expect(printSchema(lexicographicSortSchema(schema)).trimEnd()).toBe(committed.trimEnd());
   });
 
   it('catches an operation without a row, and a row without an operation', () => {

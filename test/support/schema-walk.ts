@@ -127,11 +127,12 @@ export function internalReaches(
     } = type.extensions;
     if (typeof model === 'string') {
       if (facts.models.has(model)) problems.push(`${type.name} shows the internal model ${model}.`);
-      if (include !== undefined)
-        {problems.push(`${type.name} includes relations, and so reads every column: name a select.`);}
-      if (select === undefined)
-        {problems.push(`${type.name} has no select, and so reads every column: name one.`);}
-      else problems.push(...selectProblems(type.name, model, select, facts));
+      if (include !== undefined) {
+        problems.push(`${type.name} includes relations, and so reads every column: name a select.`);
+      }
+      if (select === undefined) {
+        problems.push(`${type.name} has no select, and so reads every column: name one.`);
+      } else problems.push(...selectProblems(type.name, model, select, facts));
     }
     for (const field of Object.values(type.getFields())) {
       const coordinate = `${type.name}.${field.name}`;
@@ -144,8 +145,9 @@ export function internalReaches(
         typeof model === 'string'
           ? facts.fields.has(`${model}.${String(exposed)}`)
           : bare.has(String(exposed)) && !others.has(coordinate);
-      if (exposed !== undefined && hidden)
-        {problems.push(`${coordinate} exposes the internal \`${String(exposed)}\`.`);}
+      if (exposed !== undefined && hidden) {
+        problems.push(`${coordinate} exposes the internal \`${String(exposed)}\`.`);
+      }
       if (relation !== undefined && facts.models.has((relation as { type: string }).type)) {
         problems.push(`${coordinate} leads to the internal model ${(relation as { type: string }).type}.`);
       }
@@ -193,8 +195,9 @@ export function reachable(schema: GraphQLSchema, root: GraphQLNamedType | null |
     if (isUnionType(type)) type.getTypes().forEach(visit);
     if (isInterfaceType(type)) schema.getPossibleTypes(type).forEach(visit);
     if (isInputObjectType(type)) return;
-    if ('getFields' in type)
-      {for (const field of Object.values(type.getFields())) visit(getNamedType(field.type));}
+    if ('getFields' in type) {
+      for (const field of Object.values(type.getFields())) visit(getNamedType(field.type));
+    }
   };
   if (root) visit(root);
   return seen;

@@ -169,8 +169,9 @@ function fieldsOf(
 ): string[] {
   return Object.values(type.getFields()).flatMap((field) => {
     const inner = getNamedType(field.type);
-    if (field.args.some((argument) => isNonNullType(argument.type) && argument.defaultValue === undefined))
-      {return [];}
+    if (field.args.some((argument) => isNonNullType(argument.type) && argument.defaultValue === undefined)) {
+      return [];
+    }
     // Members of one union may have a field of one name and several types: each gets a name of its own.
     const name = `${type.name}_${field.name}: ${field.name}`;
     if (isLeafType(inner)) return [name];

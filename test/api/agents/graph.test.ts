@@ -70,9 +70,15 @@ describe('watchAgents', () => {
       { id },
     );
     expect(gone.data.deregisterAgent).toEqual({ agent: { name: 'west' } });
-    expect((await stream.next()).data.watchAgents).toMatchObject({ id, reason: 'DELETED', agent: { name: 'west' } });
+    expect((await stream.next()).data.watchAgents).toMatchObject({
+      id,
+      reason: 'DELETED',
+      agent: { name: 'west' },
+    });
     await stream.close();
-    expect((await graph.run('query ($id: ID!) { agent(id: $id) { id } }', { id })).data).toEqual({ agent: null });
+    expect((await graph.run('query ($id: ID!) { agent(id: $id) { id } }', { id })).data).toEqual({
+      agent: null,
+    });
   });
 
   it('lists and finds agents by name', async () => {

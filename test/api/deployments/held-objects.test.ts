@@ -1,7 +1,9 @@
-import { parse } from 'graphql';
+import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { createBuilder } from '../../../src/graph/builder.js';
 import { executeEvent, type StreamDefinition } from '../../../src/graph/stream-field.js';
+import { PUBLIC_COLUMNS } from '../../../src/store/public-types.js';
 import { startTestGraph, type TestGraph } from '../../support/graph.js';
 import { advanceDeployment, seedDeployment, seedRelease } from '../../support/seed.js';
 
@@ -81,6 +83,30 @@ describe('an object that an event holds', () => {
     expect(statements).toHaveLength(2);
   });
 });
+
+describe('a field of the Prisma field builder', () => {
+  it('reads the object again, at whatever version it is by then: the reason for builder.objectFields', async () => {
+    const held = await seedDeployment(graph.database);
+    await advanceDeployment(graph.database, held, { phase: 'INITIAL_SETUP' });
+    const builder = createBuilder(graph.deps);
+    const type = builder.prismaObject('Deployment', {
+      select: PUBLIC_COLUMNS.Deployment,
+      fields: (t) => ({ again: t.exposeInt('version') }),
+    });
+    builder.objectField(type, 'held', (t) => t.exposeInt('version'));
+    builder.queryField('event', (t) => t.field({ type, resolve: () => held }));
+    builder.mutationField('none', (t) => t.boolean({ resolve: () => true }));
+    builder.subscriptionField('none', (t) => t.boolean({ subscribe: () => never(), resolve: () => true }));
+    const result = await execute({
+      schema: builder.toSchema(),
+      document: parse('{ event { held again } }'),
+      contextValue: graph.contextOf(),
+    });
+    expect(result.data).toMatchObject({ event: { held: 1, again: 2 } });
+  });
+});
+
+async function* never(): AsyncGenerator<boolean> {}
 
 describe('deployments', () => {
   it('reads a page with its relations in one statement a kind', async () => {

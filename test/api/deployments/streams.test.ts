@@ -31,11 +31,17 @@ describe('watchDeployments', () => {
     const outside = await seedDeployment(graph.database, { labels: { set: 'two' } });
     const filter = { labels: [{ key: 'set', operator: 'IN', values: ['one'] }] };
     const stream = await graph.stream(WATCH, { filter });
-    expect(await next(stream)).toMatchObject({ __typename: 'DeploymentAdded', deployment: { id: inside.id, version: 1 } });
+    expect(await next(stream)).toMatchObject({
+      __typename: 'DeploymentAdded',
+      deployment: { id: inside.id, version: 1 },
+    });
     expect(await next(stream)).toMatchObject({ __typename: 'SnapshotEnd', cursor: expect.any(String) });
 
     const entered = await advanceDeployment(graph.database, outside, { labels: { set: 'one' } });
-    expect(await next(stream)).toMatchObject({ __typename: 'DeploymentAdded', deployment: { id: outside.id, version: 2 } });
+    expect(await next(stream)).toMatchObject({
+      __typename: 'DeploymentAdded',
+      deployment: { id: outside.id, version: 2 },
+    });
     await advanceDeployment(graph.database, entered, { phase: 'INITIAL_SETUP' });
     expect(await next(stream)).toMatchObject({ __typename: 'DeploymentChanged', deployment: { version: 3 } });
     await advanceDeployment(graph.database, inside, { labels: {} });

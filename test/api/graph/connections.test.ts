@@ -87,13 +87,21 @@ describe('deployments', () => {
   ])('refuses %j as bad input', async (variables, message) => {
     const { data, errors } = await graph.run(PAGE, variables);
     expect(data).toBeNull();
-    expect(errors).toMatchObject([{ message: expect.stringMatching(message), extensions: { code: 'BAD_USER_INPUT' } }]);
+    expect(errors).toMatchObject([
+      { message: expect.stringMatching(message), extensions: { code: 'BAD_USER_INPUT' } },
+    ]);
   });
 
   it('filters with and, or, not and labels', async () => {
-    const labelled = await seedDeployment(graph.database, { name: 'labelled', labels: { team: 'web', tier: 'gold' } });
+    const labelled = await seedDeployment(graph.database, {
+      name: 'labelled',
+      labels: { team: 'web', tier: 'gold' },
+    });
     const filter = {
-      or: [{ name: { startsWith: 'd9' } }, { labels: [{ key: 'team', operator: 'IN', values: ['web', 'api'] }] }],
+      or: [
+        { name: { startsWith: 'd9' } },
+        { labels: [{ key: 'team', operator: 'IN', values: ['web', 'api'] }] },
+      ],
       not: { name: { equals: 'd8' }, phase: { in: ['RUNNING'] } },
     };
     expect((await page({ filter })).names).toEqual(['d9', 'labelled']);
@@ -108,19 +116,25 @@ describe('deployments', () => {
     const only = await graph.readStatements(async () => {
       answer = await graph.run('{ deployments { totalCount } runtimes { t: totalCount } }');
     });
-    expect(answer).toMatchObject({ data: { deployments: { totalCount: ROWS }, runtimes: { t: expect.any(Number) } } });
+    expect(answer).toMatchObject({
+      data: { deployments: { totalCount: ROWS }, runtimes: { t: expect.any(Number) } },
+    });
     expect(only).toHaveLength(2);
   });
 
   it('reads `asOf` with the rows in one transaction, and a watch after it misses nothing', async () => {
-    const statements: string[] = await graph.readStatements(() => graph.run('{ deployments { asOf nodes { id } } }'));
+    const statements: string[] = await graph.readStatements(() =>
+      graph.run('{ deployments { asOf nodes { id } } }'),
+    );
     expect(statements[0]).toMatch(/begin/i);
     expect(statements.join('\n')).toMatch(/repeatable read/i);
     expect(statements.findIndex((text) => text.includes('pg_current_snapshot'))).toBeLessThan(
       statements.findIndex((text) => text.includes('"deployment"')),
     );
 
-    const listed = await graph.run(`{ deployments { ...on DeploymentConnection { asOf nodes { id version } } } }`);
+    const listed = await graph.run(
+      `{ deployments { ...on DeploymentConnection { asOf nodes { id version } } } }`,
+    );
     const { asOf } = listed.data.deployments;
     const [first] = rows;
     if (!first) throw new Error('no rows');
@@ -130,7 +144,9 @@ describe('deployments', () => {
       { after: asOf },
     );
     expect(await stream.next()).toMatchObject({
-      data: { watchDeployments: { __typename: 'DeploymentChanged', deployment: { id: first.id, version: 2 } } },
+      data: {
+        watchDeployments: { __typename: 'DeploymentChanged', deployment: { id: first.id, version: 2 } },
+      },
     });
     await stream.close();
   });
@@ -139,6 +155,9 @@ describe('deployments', () => {
     const { data } = await graph.run(
       '{ runtimes(first: 1) { nodes { deployments(first: 2, orderBy: { field: NAME }) { totalCount nodes { name } } } } }',
     );
-    expect(data.runtimes.nodes[0].deployments).toEqual({ totalCount: ROWS, nodes: [{ name: 'd3' }, { name: 'd4' }] });
+    expect(data.runtimes.nodes[0].deployments).toEqual({
+      totalCount: ROWS,
+      nodes: [{ name: 'd3' }, { name: 'd4' }],
+    });
   });
 });

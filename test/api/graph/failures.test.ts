@@ -35,13 +35,17 @@ describe('a result union', () => {
     const statements = await graph.readStatements(async () => {
       answer = await patch({ id: row.id, expectedVersion: 1, phase: 'INITIAL_SETUP' });
     });
-    expect(answer).toMatchObject({ deployment: { version: 2, status: { phase: 'INITIAL_SETUP' }, runtime: {} } });
+    expect(answer).toMatchObject({
+      deployment: { version: 2, status: { phase: 'INITIAL_SETUP' }, runtime: {} },
+    });
     expect(statements).toHaveLength(1);
   });
 
   it('lets exactly one of racing patches win, and gives each loser the fresh object without a read of its own', async () => {
     const row = await seedDeployment(graph.database);
-    const racers = Array.from({ length: 20 }, () => patch({ id: row.id, expectedVersion: 1, phase: 'INITIAL_SETUP' }));
+    const racers = Array.from({ length: 20 }, () =>
+      patch({ id: row.id, expectedVersion: 1, phase: 'INITIAL_SETUP' }),
+    );
     const results = await Promise.all(racers);
     const winners = results.filter((result) => result.__typename === 'PatchDeploymentStatusPayload');
     expect(winners).toHaveLength(1);
@@ -53,7 +57,9 @@ describe('a result union', () => {
         current: { id: row.id, version: 2, status: { phase: 'INITIAL_SETUP' } },
       });
     }
-    const statements = await graph.readStatements(() => patch({ id: row.id, expectedVersion: 1, phase: 'INITIAL_SETUP' }));
+    const statements = await graph.readStatements(() =>
+      patch({ id: row.id, expectedVersion: 1, phase: 'INITIAL_SETUP' }),
+    );
     expect(statements).toEqual([]);
   });
 
@@ -90,7 +96,10 @@ describe('a result union', () => {
     }`);
     expect(data.two).toEqual({ __typename: 'AlreadyExists', existingId: data.one.runtime.id });
     expect(data.three).toEqual({ __typename: 'InvalidInput', message: expect.stringContaining('external') });
-    expect(data.a).toMatchObject({ __typename: 'RegisterAgentPayload', agent: { health: 'READY', consumerLag: 0 } });
+    expect(data.a).toMatchObject({
+      __typename: 'RegisterAgentPayload',
+      agent: { health: 'READY', consumerLag: 0 },
+    });
     expect(data.b.__typename).toBe('AgentConflict');
     expect(data.c).toEqual({ __typename: 'IncompatibleProtocol', found: 99, minimum: 1, current: 1 });
   });
@@ -112,7 +121,8 @@ describe('a result union', () => {
         ...commands,
         deployments: {
           ...commands.deployments,
-          patchDeploymentStatus: () => Promise.reject(new Error('relation "deployment_internal" does not exist')),
+          patchDeploymentStatus: () =>
+            Promise.reject(new Error('relation "deployment_internal" does not exist')),
         },
       },
     }));

@@ -19,7 +19,11 @@ beforeAll(async () => {
     runtimeId: theirRuntime.id,
     targetReleaseId: theirRelease.id,
   });
-  theirs = await seedDeployment(graph.database, { namespace: 'theirs', name: 'shop', runtimeId: theirRuntime.id });
+  theirs = await seedDeployment(graph.database, {
+    namespace: 'theirs',
+    name: 'shop',
+    runtimeId: theirRuntime.id,
+  });
 });
 afterAll(() => graph.close());
 
@@ -57,7 +61,10 @@ describe('what a caller may not see', () => {
       {},
       viewer,
     );
-    expect(data.deployments).toEqual({ totalCount: 1, nodes: [{ id: mine.id, runtime: null, targetRelease: null }] });
+    expect(data.deployments).toEqual({
+      totalCount: 1,
+      nodes: [{ id: mine.id, runtime: null, targetRelease: null }],
+    });
     expect([data.runtimes.totalCount, data.releases.totalCount]).toEqual([0, 0]);
     expect(data.changes.nodes).toEqual([{ objectId: mine.id, namespace: 'mine' }]);
   });
@@ -86,7 +93,11 @@ describe('what a caller may not see', () => {
   });
 
   it('is every object, for a role that reads nothing', async () => {
-    const { data, errors } = await graph.run('query ($id: ID!) { node(id: $id) { id } }', { id: mine.id }, agent);
+    const { data, errors } = await graph.run(
+      'query ($id: ID!) { node(id: $id) { id } }',
+      { id: mine.id },
+      agent,
+    );
     expect({ data, errors }).toEqual({ data: { node: null }, errors: [] });
     const listed = await graph.run('{ deployments { totalCount } }', {}, agent);
     expect(listed.errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
@@ -104,12 +115,21 @@ describe('what a caller may not see', () => {
     expect(asked.data).toEqual({ node: null });
     const log = await graph.run('{ changes(kinds: [TOKEN]) { nodes { objectId } } }', {}, operator);
     expect(log.data.changes.nodes).toEqual([]);
-    const admin = await graph.run('{ tokens { nodes { name } } changes(kinds: [TOKEN]) { nodes { objectId } } }');
-    expect(admin.data).toMatchObject({ tokens: { nodes: [{ name: 'ci' }] }, changes: { nodes: [{ objectId: token.id }] } });
+    const admin = await graph.run(
+      '{ tokens { nodes { name } } changes(kinds: [TOKEN]) { nodes { objectId } } }',
+    );
+    expect(admin.data).toMatchObject({
+      tokens: { nodes: [{ name: 'ci' }] },
+      changes: { nodes: [{ objectId: token.id }] },
+    });
   });
 
   it('is told of oneself by viewer alone', async () => {
-    const { data } = await graph.run('{ viewer { id roles namespaces } serverInfo { version runtimeTypes } }', {}, viewer);
+    const { data } = await graph.run(
+      '{ viewer { id roles namespaces } serverInfo { version runtimeTypes } }',
+      {},
+      viewer,
+    );
     expect(data).toEqual({
       viewer: { id: 'test:VIEWER', roles: ['VIEWER'], namespaces: ['mine'] },
       serverInfo: { version: '0.0.0-test', runtimeTypes: ['external'] },

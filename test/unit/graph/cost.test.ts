@@ -14,7 +14,8 @@ function cost(text: string, variables: Record<string, unknown> = {}, name?: stri
 
 describe('operationCost', () => {
   it('counts what is selected of a node as often as `first` says, variables included', () => {
-    const list = (first: string) => `query ($n: Int) { deployments(first: ${first}) { nodes { id runtime { name } } } }`;
+    const list = (first: string) =>
+      `query ($n: Int) { deployments(first: ${first}) { nodes { id runtime { name } } } }`;
     expect(cost(list('1'))).toBe(3);
     expect(cost(list('100'))).toBe(201);
     expect(cost(list('$n'), { n: 10 })).toBe(21);
@@ -24,16 +25,21 @@ describe('operationCost', () => {
   it('multiplies through lists of lists', () => {
     const nested = '{ runtimes(first: 100) { nodes { deployments(last: 100) { nodes { id } } } } }';
     expect(cost(nested)).toBe(1 + 100 * (1 + 1 + 100));
-    expect(() => assertAffordable(cost(nested), 10_000)).toThrow(expect.objectContaining({ extensions: { code: 'TOO_COMPLEX', cost: 10_201 } }));
+    expect(() => assertAffordable(cost(nested), 10_000)).toThrow(
+      expect.objectContaining({ extensions: { code: 'TOO_COMPLEX', cost: 10_201 } }),
+    );
   });
 
   it('measures the operation that will run, not the first of the document', () => {
-    const document = 'query Cheap { serverInfo { version } } query Dear { deployments(first: 100) { nodes { id } } }';
+    const document =
+      'query Cheap { serverInfo { version } } query Dear { deployments(first: 100) { nodes { id } } }';
     expect(cost(document, {}, 'Dear')).toBe(101);
   });
 
   it('refuses a page size that no list takes: a negative one would make the rest free', () => {
-    expect(() => cost('{ deployments(first: -5) { nodes { id } } }')).toThrow('`first`: must be between 1 and 100');
+    expect(() => cost('{ deployments(first: -5) { nodes { id } } }')).toThrow(
+      '`first`: must be between 1 and 100',
+    );
   });
 
   it('costs the same whatever there is: an empty account is not dearer', () => {
