@@ -5,7 +5,7 @@
 const FIN_TEXT = 0x81;
 
 /** One frame whose text is `head`, `payload` and `tail`, already UTF-8. */
-export function textFrame(head: Buffer, payload: Buffer, tail: Buffer): Buffer {
+function textFrame(head: Buffer, payload: Buffer, tail: Buffer): Buffer {
   const length = head.length + payload.length + tail.length;
   const start = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(start + length);

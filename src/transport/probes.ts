@@ -12,7 +12,7 @@ export interface ReadinessCheck {
   well(): boolean | Promise<boolean>;
 }
 
-export const READINESS_MS = 2_000;
+const READINESS_MS = 2_000;
 
 export interface Probes {
   live(response: ServerResponse): void;

@@ -53,7 +53,7 @@ export function targetOf(request: IncomingMessage): Target | undefined {
 
 const JSON_TYPE = 'application/json';
 const GRAPHQL_TYPE = 'application/graphql-response+json';
-export const STREAM_TYPE = 'text/event-stream';
+const STREAM_TYPE = 'text/event-stream';
 
 export interface Accepted {
   readonly json: typeof JSON_TYPE | typeof GRAPHQL_TYPE;

@@ -15,18 +15,21 @@ let made = 0;
 export async function makeDeployment(
   client: SlipwayClient,
   name = `app-${(made += 1)}`,
+  namespace = 'default',
 ): Promise<DeploymentPartsFragment> {
-  const { createRuntime } = await client.mutate(CreateRuntimeDocument, {
-    input: { name: `${name}-runtime`, type: 'external' },
-  });
+  const runtime = { namespace, name: `${name}-runtime`, type: 'external' };
+  const { createRuntime } = await client.mutate(CreateRuntimeDocument, { input: runtime });
   if (createRuntime.__typename !== 'CreateRuntimePayload') throw new Error(createRuntime.message);
-  const resources = [{ name: 'web', serviceType: 'process' }];
-  const { createRelease } = await client.mutate(CreateReleaseDocument, {
-    input: { app: name, label: 'v1', resources },
-  });
+  const release = { namespace, app: name, label: 'v1', resources: [{ name: 'web', serviceType: 'process' }] };
+  const { createRelease } = await client.mutate(CreateReleaseDocument, { input: release });
   if (createRelease.__typename !== 'CreateReleasePayload') throw new Error(createRelease.message);
   const { applyDeployment } = await client.mutate(ApplyDeploymentDocument, {
-    input: { name, runtime: { id: createRuntime.runtime.id }, release: { id: createRelease.release.id } },
+    input: {
+      namespace,
+      name,
+      runtime: { id: createRuntime.runtime.id },
+      release: { id: createRelease.release.id },
+    },
   });
   if (applyDeployment.__typename !== 'ApplyDeploymentPayload') throw new Error(applyDeployment.message);
   return applyDeployment.deployment;
