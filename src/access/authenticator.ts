@@ -51,6 +51,7 @@ export interface TokenFeed {
     kinds: readonly 'TOKEN'[],
     listener: (change: { readonly objectId: string; readonly op: string; readonly after: unknown }) => void,
   ): () => void;
+  onNewHistory(listener: () => void): () => void;
 }
 
 export interface AuthenticatorDeps {
@@ -89,13 +90,24 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
     states.changed(id, op === 'DELETE' ? 'gone' : (after as TokenRow));
   });
 
+  // Of a database that was restored, tokens may be other than they were: everyone has to show theirs again.
+  let histories = 0;
+  const unlistenHistory = feed.onNewHistory(() => {
+    histories += 1;
+    known.clear();
+    unknown.clear();
+    states.clear();
+  });
+
   const fresh = (readMs: number): boolean => feed.current && clock.monotonicMs() - readMs < TRUSTED_MS;
 
   const lookUp = async (hash: string): Promise<TokenState | undefined> => {
     const readMs = clock.monotonicMs();
+    const history = histories;
     const reading = states.beginReading();
     try {
       const row = await tokenByHash(pool, hash);
+      if (history !== histories) return await lookUp(hash);
       const id = row && parseId('TOKEN', row.id);
       if (!row || !id) {
         // A token that was made while we looked must not be remembered as none.
@@ -151,7 +163,10 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
       if (id) states.changed(id, token);
     },
     flushUses: () => uses.flush(),
-    close: unlisten,
+    close() {
+      unlisten();
+      unlistenHistory();
+    },
     get sizes() {
       return { known: known.size, unknown: unknown.size, live: states.size };
     },

@@ -32,6 +32,8 @@ export interface TokenStates {
   read(id: TokenId, token: TokenRow, reading: Reading): TokenState;
   changed(id: TokenId, change: TokenRow | 'gone'): void;
   of(actor: Actor): TokenState | undefined;
+  /** Forgets all: actors made before are of no state from then on. */
+  clear(): void;
   readonly size: number;
 }
 
@@ -39,7 +41,7 @@ type Mutable = { -readonly [K in keyof TokenState]: TokenState[K] };
 type Noted = Reading & { readonly notes: Map<TokenId, TokenRow | 'gone'> };
 
 export function tokenStates(): TokenStates {
-  const byActor = new WeakMap<Actor, Mutable>();
+  let byActor = new WeakMap<Actor, Mutable>();
   const byId = new Map<TokenId, WeakRef<Mutable>>();
   const readings = new Set<Noted>();
   const collected = new FinalizationRegistry<TokenId>((id) => {
@@ -92,6 +94,10 @@ export function tokenStates(): TokenStates {
       if (state) apply(state, change);
     },
     of: (actor) => byActor.get(actor),
+    clear() {
+      byActor = new WeakMap();
+      byId.clear();
+    },
     get size() {
       return byId.size;
     },

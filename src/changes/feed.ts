@@ -48,6 +48,7 @@ class LogFeed implements Feed, StepSink {
   readonly #live: MutableLiveLog;
   readonly #streams = new Set<Stream>();
   readonly #listeners = new Map<ObjectKind, Set<(change: Change) => void>>();
+  readonly #historyListeners = new Set<() => void>();
   readonly #waiting = new Set<{ readonly moment: Snapshot; readonly done: (reached: boolean) => void }>();
   /** The rows of the step that is being told, for the ring; undefined when they are too many for it. */
   #stepRows: DecodedRow[] | undefined = [];
@@ -113,6 +114,12 @@ class LogFeed implements Feed, StepSink {
     };
   }
 
+  onNewHistory(listener: () => void): () => void {
+    const own = () => listener();
+    this.#historyListeners.add(own);
+    return () => this.#historyListeners.delete(own);
+  }
+
   open(request: StreamRequest): ChangeStream {
     const stream = new Stream(this.#live, request);
     if (!stream.ended) this.#streams.add(stream);
@@ -152,6 +159,7 @@ class LogFeed implements Feed, StepSink {
     this.#startStep();
     if (first) return;
     this.#deps.log.warn({ epoch: state.epoch }, 'The database has another history: older cursors have expired');
+    for (const listener of this.#historyListeners) listener();
     for (const stream of [...this.#streams]) stream.historyEnded();
   }
 

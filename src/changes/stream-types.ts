@@ -19,6 +19,11 @@ export interface Feed {
   cursorOf(snapshot: string): string;
   /** Called for every change of the kinds, before any stream is told of the same step. Must not throw. */
   listen(kinds: readonly ObjectKind[], listener: (change: Change) => void): () => void;
+  /**
+   * Called when the database turns out to have another history than the one read so far (restored, or a standby that was
+   * promoted): what was learned of it before may never have been. Before any stream hears of it. Must not throw.
+   */
+  onNewHistory(listener: () => void): () => void;
   /** Attached at once: nothing is missed between this call and the first `next()`. */
   open(request: StreamRequest): ChangeStream;
   /** Forward through the log's slim rows, from a cursor or from the beginning. Rejects with StreamEnded. */

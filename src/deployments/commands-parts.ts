@@ -16,7 +16,7 @@ export interface DeploymentDeps {
   readonly database: Database;
   readonly clock: Clock;
   /** Tells of versions that others wrote, so that the next patch is decided without a read. */
-  readonly feed: Pick<Feed, 'listen'>;
+  readonly feed: Pick<Feed, 'listen' | 'onNewHistory'>;
 }
 
 export interface Parts extends DeploymentDeps {

@@ -62,6 +62,7 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
     if (change.op === 'DELETE' && change.after.deletedAt === null) cache.forget(change.objectId);
     else cache.note(change.after);
   });
+  deps.feed.onNewHistory(() => cache.clear());
   const parts: Parts = { ...deps, cache, runtimeType: runtimeTypes(deps.database) };
   return {
     patchDeploymentStatus: (caller, input) => patchDeploymentStatus(parts, caller, input),

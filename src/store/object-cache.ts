@@ -5,7 +5,7 @@ const OBJECT_CACHE_MAX = 10_000;
 
 /**
  * The newest known version of objects, fed by this process's own writes and by the feed. An object at one version never
- * changes, so a decision about (id, version) is right even from an old cache; whether that version is still the newest
+ * changes within one history of the database, so a decision about (id, version) is right even from an old cache; whether that version is still the newest
  * only the database can say, and a write asks it with the version in its WHERE.
  */
 export class ObjectCache<Row extends { readonly id: string; readonly version: number }> {
@@ -31,5 +31,10 @@ export class ObjectCache<Row extends { readonly id: string; readonly version: nu
 
   forget(id: string): void {
     this.#rows.delete(id);
+  }
+
+  /** When the database has another history: its versions are other facts than those held here. */
+  clear(): void {
+    this.#rows.clear();
   }
 }

@@ -25,6 +25,7 @@ export function domainOf(database: Database, clock: Clock = systemClock): Domain
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onNewHistory: () => () => undefined,
   };
   return {
     database,

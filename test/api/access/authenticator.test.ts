@@ -19,6 +19,8 @@ import { waitFor } from '../../support/wait-for.js';
 
 const HERE = { address: '127.0.0.1' };
 const AWAY = { address: '10.1.2.3' };
+/** A feed that says nothing. */
+const deaf = { listen: () => () => undefined, onNewHistory: () => () => undefined };
 
 let test: TestDatabase;
 /** Another server on the same database, which knows nothing of the first one's cache. */
@@ -142,7 +144,7 @@ describe('fromBearer', () => {
     const { seen, pool } = watchedPool();
     const { authenticator, database } = await replica({
       pool,
-      feed: { current: false, listen: () => () => undefined },
+      feed: { current: false, ...deaf },
     });
     const { token, secret } = await tokenBeside(database);
     const actor = await actorBy(authenticator, secret);
@@ -156,7 +158,7 @@ describe('fromBearer', () => {
     const clock = new ManualClock();
     const { authenticator, database } = await replica({
       clock,
-      feed: { current: true, listen: () => () => undefined },
+      feed: { current: true, ...deaf },
     });
     const { token, secret } = await tokenBeside(database);
     await actorBy(authenticator, secret);
@@ -223,7 +225,7 @@ describe('actorState', () => {
 
   it('is revoked at once where the revocation was made, before the log tells of it', async () => {
     const { authenticator, database } = await replica({
-      feed: { current: true, listen: () => () => undefined },
+      feed: { current: true, ...deaf },
     });
     const { token, secret } = await tokenBeside(database);
     const actor = await actorBy(authenticator, secret);
