@@ -46,7 +46,11 @@ export function openDatabase(pools: { readonly pool: Pool; readonly readPool: Po
   const committed = () => {
     for (const listener of listeners) listener();
   };
-  const prisma = new PrismaClient({ adapter: new PrismaPg(readPool) });
+  const prisma = new PrismaClient({
+    adapter: new PrismaPg(readPool),
+    // Its other formats repeat the query in every error, with what clients asked for in it.
+    errorFormat: 'minimal',
+  });
 
   return {
     pool,

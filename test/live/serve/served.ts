@@ -38,7 +38,7 @@ export async function refused(options: ServerOptions): Promise<Refusal> {
 export function logLines(server: Pick<ServerProcess, 'output'>): Record<string, unknown>[] {
   return server.output.stderr
     .split('\n')
-    .filter((line) => line !== '')
+    .filter((line) => line !== '' && !BUILDING.test(line))
     .map((line) => {
       const parsed: unknown = JSON.parse(line);
       expect(parsed, line).toBeTypeOf('object');
@@ -49,24 +49,4 @@ export function logLines(server: Pick<ServerProcess, 'output'>): Record<string, 
 export async function probe(server: Pick<ServerProcess, 'url'>, path: '/livez' | '/readyz'): Promise<string> {
   const response = await fetch(`${server.url}${path}`);
   return `${response.status} ${(await response.text()).trim()}`;
-}
-
-export interface Answer {
-  readonly data?: Record<string, unknown> | null;
-  readonly errors?: readonly { readonly message: string; readonly extensions?: Record<string, unknown> }[];
-}
-
-/** One operation over HTTP. */
-export async function ask(
-  url: string,
-  query: string,
-  variables: object = {},
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
-  const response = await fetch(`${url}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ query, variables }),
-  });
-  return (await response.json()) as Answer; // GraphQL over HTTP
 }

@@ -2,13 +2,14 @@ import { createClient, type Client } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import type { Database } from '../../../src/store/database.js';
-import { createDatabase, type TestDatabase } from '../../support/database.js';
+import { ask, deploy, patchStatus } from '../../support/api.js';
+import { createDatabase, withClient, type TestDatabase } from '../../support/database.js';
 import { openEventStream } from '../../support/event-stream.js';
 import { openStore } from '../../support/open-store.js';
 import { seedDeployment } from '../../support/seed.js';
 import { spawnServer, type ServerProcess } from '../../support/server.js';
 import { waitFor } from '../../support/wait-for.js';
-import { ask, logLines, probe, served } from './served.js';
+import { logLines, probe, served } from './served.js';
 
 const WATCH = `subscription {
   watchDeployments { __typename ... on StreamEvent { cursor } ... on DeploymentAdded { deployment { name } } }
@@ -125,6 +126,27 @@ describe('a server that is told to stop', () => {
     const { code, ms } = await ended;
     expect(code).toBe(0);
     expect(ms).toBeLessThan(END_MS);
+  });
+
+  it('finishes what it began: a mutation in flight is carried out and answered', async () => {
+    const server = await served({ databaseUrl: database.url });
+    const { id, version } = await deploy(server.url);
+    await withClient(database.connection, async (holder) => {
+      await holder.query('begin');
+      await holder.query('select from deployment where id = $1 for update', [id]);
+      const answer = patchStatus(server.url, { id, expectedVersion: version, phase: 'INITIAL_SETUP' });
+      await waitFor(async () => {
+        const { rowCount } = await store.pool.query(
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        return rowCount !== 0;
+      }, 'the mutation waits for the row');
+      const ended = endOf(server, 'SIGTERM');
+      await waitFor(async () => (await probe(server, '/readyz')) === '503 not ready: draining', 'it is not ready');
+      await holder.query('commit');
+      expect(await answer).toMatchObject({ deployment: { version: version + 1, status: { phase: 'INITIAL_SETUP' } } });
+      expect(await ended).toMatchObject({ code: 0 });
+    });
   });
 
   it('ends although a client does not answer its close', async () => {
