@@ -4,9 +4,10 @@ import { spawnServer, startServerProcess, type ServerOptions, type ServerProcess
 
 export async function served(options: ServerOptions): Promise<ServerProcess> {
   const server = await startServerProcess(options);
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
     server.kill('SIGKILL');
     await server.exited;
+    if (task.result?.state === 'fail') process.stderr.write(server.output.stderr);
   });
   return server;
 }
