@@ -19,7 +19,9 @@ async function main(): Promise<void> {
   const known = Object.keys(BENCHMARKS);
   const unknown = names.find((name) => !known.includes(name));
   if (names.length === 0 || unknown !== undefined) {
-    throw new Error(`Name one or more of ${known.join(', ')}${unknown === undefined ? '' : `; not ${unknown}`}.`);
+    throw new Error(
+      `Name one or more of ${known.join(', ')}${unknown === undefined ? '' : `; not ${unknown}`}.`,
+    );
   }
   for (const name of names) {
     const closing = new Closing();

@@ -68,9 +68,17 @@ async function startOurs(postgres: Postgres, count: number, options: Options, cl
   const url = server.graphql.replace('http:', 'ws:');
   const workers = startSubscribers(closing);
   const idleKib = await open(workers, url, count, DOCUMENTS, server.pid);
-  await workers.call('prepare', { url: server.graphql, pid: server.pid, inFlight: options.inFlight, deploymentId });
+  await workers.call('prepare', {
+    url: server.graphql,
+    pid: server.pid,
+    inFlight: options.inFlight,
+    deploymentId,
+  });
   const stop = () => server.stop();
-  return { ...fanOut('Slipway', workers, idleKib, stop), messageBytes: await workers.call('sample', undefined) };
+  return {
+    ...fanOut('Slipway', workers, idleKib, stop),
+    messageBytes: await workers.call('sample', undefined),
+  };
 }
 
 async function startLimit(messageBytes: number, count: number, inFlight: number, closing: Closing) {

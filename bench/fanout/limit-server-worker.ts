@@ -8,6 +8,7 @@ import { WebSocketServer } from 'ws';
 import { serveWorker } from '../support/worker.js';
 
 const FIN_TEXT = 0x81;
+const KEEP_ALIVE_MS = 600_000;
 
 function frameOf(bytes: number): Buffer {
   const payload = Buffer.alloc(bytes, 'x');
@@ -33,6 +34,8 @@ const methods = {
         ws.once('close', () => sockets.delete(socket));
       });
     });
+    // A contender waits while the others take their turns.
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return `127.0.0.1:${(server.address() as AddressInfo).port}/`; // it listens on TCP

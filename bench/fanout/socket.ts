@@ -40,7 +40,9 @@ export class CountingSocket {
     );
     // Nothing follows the head before this client speaks first.
     const [head] = (await once(socket, 'data')) as [Buffer]; // no encoding is set
-    if (!head.toString('latin1').startsWith('HTTP/1.1 101')) throw new Error(`no upgrade: ${head.toString('latin1')}`);
+    if (!head.toString('latin1').startsWith('HTTP/1.1 101')) {
+      throw new Error(`no upgrade: ${head.toString('latin1')}`);
+    }
     const opened = new CountingSocket(socket, events);
     socket.on('data', (chunk) => opened.#take(chunk));
     socket.on('error', (error) => opened.#end(error.message));

@@ -141,7 +141,7 @@ const methods = {
     const cpuBefore = cpuMsOf(pid);
     const start = performance.now();
     let made = 0;
-    for (let at = start; at < start + seconds * 1_000; ) {
+    for (let at = start; at < start + seconds * 1_000;) {
       await change();
       made += 1;
       await until(before + (made - inFlight + 1) * sockets.length);

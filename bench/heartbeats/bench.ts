@@ -28,7 +28,10 @@ export async function benchHeartbeats(options: Options, closing: Closing): Promi
     const http: HttpStart = { agents: ours.agents, clients };
     const contenders = [
       await rawContender('bare update', new URL('limit-worker.ts', import.meta.url), limit, closing),
-      await serverContender('Slipway', new URL('http-worker.ts', import.meta.url), ours.database, http, { closing, profile: options.profile }),
+      await serverContender('Slipway', new URL('http-worker.ts', import.meta.url), ours.database, http, {
+        closing,
+        profile: options.profile,
+      }),
     ];
     const before = await countChanges(ours.database);
     const summaries = await compare(contenders, options);

@@ -35,7 +35,9 @@ export async function benchPatches(options: Options, closing: Closing): Promise<
 function open(place: 'embedded' | 'external', options: Options, closing: Closing): Promise<Postgres> {
   if (place === 'embedded') return embeddedPostgres(closing, 'socket');
   const { databaseUrl } = options;
-  return databaseUrl === undefined ? embeddedPostgres(closing, 'tcp') : externalPostgres(closing, databaseUrl);
+  return databaseUrl === undefined
+    ? embeddedPostgres(closing, 'tcp')
+    : externalPostgres(closing, databaseUrl);
 }
 
 function contendersOf(setting: Omit<Setting, 'withLog'>): Promise<Contender[]> {

@@ -32,7 +32,9 @@ serveWorker({
       session.next += 1;
       const answer = await operate(session.client, patchBody(deployment));
       deployment.version += 1;
-      if (!answer.includes(`"version":${deployment.version},`)) throw new Error(`refused: ${answer.toString()}`);
+      if (!answer.includes(`"version":${deployment.version},`)) {
+        throw new Error(`refused: ${answer.toString()}`);
+      }
     };
     return drive({ step, clients: sessions.length, seconds, pid: serverPid });
   },

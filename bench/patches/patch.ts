@@ -27,10 +27,31 @@ export const PATCH_STATEMENT =
 
 export function patchValues({ id, version }: OwnDeployment, releaseId: string, token: string): unknown[] {
   const phase = nextPhase(version);
-  const error = phase === 'RUNNING' ? null : JSON.stringify({ code: 'HealthCheckFailed', message: 'no answer', retryable: true });
-  const conditions = [condition('Ready', 'HealthChecked', `report ${version}`), condition('Reachable', 'Connected')];
+  const error =
+    phase === 'RUNNING'
+      ? null
+      : JSON.stringify({ code: 'HealthCheckFailed', message: 'no answer', retryable: true });
+  const conditions = [
+    condition('Ready', 'HealthChecked', `report ${version}`),
+    condition('Reachable', 'Connected'),
+  ];
   const who = ['local', 'Reported', null, null, token];
-  return [id, version, null, ...who, phase, JSON.stringify(conditions), 1, null, null, error, releaseId, null, false, null];
+  return [
+    id,
+    version,
+    null,
+    ...who,
+    phase,
+    JSON.stringify(conditions),
+    1,
+    null,
+    null,
+    error,
+    releaseId,
+    null,
+    false,
+    null,
+  ];
 }
 
 const DOCUMENT = `mutation Patch($input: PatchDeploymentStatusInput!) {

@@ -49,7 +49,9 @@ export async function benchReads(options: Options, closing: Closing): Promise<Re
   for (const read of READS) {
     const bodies = read === 'list' ? [bodyOf(read, '')] : ids.map((id) => bodyOf(read, id));
     const targets: Target[] = [];
-    for (const [, start] of SERVERS) targets.push(await start({ database, read, closing, profile: options.profile }));
+    for (const [, start] of SERVERS) {
+      targets.push(await start({ database, read, closing, profile: options.profile }));
+    }
     notes.push(`${TITLES[read]}: ${await assertEqual(targets, bodies[0] ?? '')} bytes.`);
     for (const clients of options.clients ?? CLIENTS) {
       const contenders: Contender[] = [];

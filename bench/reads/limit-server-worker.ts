@@ -9,11 +9,19 @@ import { STATEMENTS, type Read } from './query.js';
 
 /** As many sessions as the server has for reads. */
 const SESSIONS = 10;
+const KEEP_ALIVE_MS = 600_000;
 
-async function answer(pool: pg.Pool, read: Read, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  pool: pg.Pool,
+  read: Read,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer); // no encoding is set
-  const { variables } = JSON.parse(Buffer.concat(chunks).toString()) as { variables: Record<string, unknown> }; // ours
+  const { variables } = JSON.parse(Buffer.concat(chunks).toString()) as {
+    variables: Record<string, unknown>;
+  }; // ours
   const { rows } = await pool.query<{ body: string }>({
     name: read,
     text: STATEMENTS[read],
@@ -36,6 +44,8 @@ const methods = {
         response.destroy();
       });
     });
+    // A contender waits while the others take their turns.
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`; // it listens on TCP

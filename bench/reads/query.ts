@@ -31,8 +31,7 @@ const NODE = `json_build_object(
   'currentRelease', CASE WHEN l.id IS NOT NULL THEN json_build_object('id', l.id, 'label', l.label, 'resources', (
     SELECT coalesce(json_agg(json_build_object('name', s->'name')), '[]')
       FROM jsonb_array_elements(l.resources) s)) END)`;
-const RELATIONS =
-  'JOIN runtime r ON r.id = d.runtime_id LEFT JOIN release l ON l.id = d.current_release_id';
+const RELATIONS = 'JOIN runtime r ON r.id = d.runtime_id LEFT JOIN release l ON l.id = d.current_release_id';
 
 export const STATEMENTS: Readonly<Record<Read, string>> = {
   list: `SELECT json_build_object('data', json_build_object('deployments', json_build_object('nodes',

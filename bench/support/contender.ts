@@ -40,7 +40,11 @@ export async function compare(contenders: readonly Contender[], pace: Pace): Pro
   for (let round = 0; round < pace.rounds; round += 1) {
     // Forwards, then backwards: nobody always comes after the same neighbor.
     const order = round % 2 === 0 ? contenders : [...contenders].reverse();
-    for (const contender of order) measured.get(contender)?.push(await contender.round(pace.seconds));
+    for (const contender of order) {
+      const measurement = await contender.round(pace.seconds);
+      measured.get(contender)?.push(measurement);
+      process.stderr.write(`${contender.name}: ${Math.round(measurement.perSecond)} a second\n`);
+    }
   }
   return [...measured].map(([contender, rounds]) => summarise(contender.name, rounds));
 }

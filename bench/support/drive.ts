@@ -17,7 +17,7 @@ export async function drive({ step, clients, seconds, pid }: Drive): Promise<Mea
   const start = performance.now();
   const end = start + seconds * 1_000;
   const run = async (client: number) => {
-    for (let at = performance.now(); at < end; ) {
+    for (let at = performance.now(); at < end;) {
       await step(client);
       const now = performance.now();
       took.push(now - at);

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
+const TIMEOUT_MS = 20_000;
 const HEAD_END = '\r\n\r\n';
 
 export interface Answer {
@@ -16,13 +17,20 @@ export class HttpClient {
   readonly #socket: Socket;
   readonly #head: string;
   #received: Buffer = Buffer.alloc(0);
+  #gone: Error | undefined;
   #waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
 
   private constructor(socket: Socket, head: string) {
     this.#socket = socket;
     this.#head = head;
     socket.on('data', (chunk) => this.#take(chunk));
-    const gone = (error?: Error) => this.#waiting?.reject(error ?? new Error('the server closed the connection'));
+    const gone = (error?: Error) => {
+      this.#gone ??= error ?? new Error('the server closed the connection');
+      this.#waiting?.reject(this.#gone);
+    };
+    socket.setTimeout(TIMEOUT_MS, () => {
+      if (this.#waiting) socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`));
+    });
     socket.on('error', gone);
     socket.on('close', () => gone());
   }
@@ -39,6 +47,7 @@ export class HttpClient {
   }
 
   post(body: string): Promise<Answer> {
+    if (this.#gone) return Promise.reject(this.#gone);
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#socket.write(`${this.#head}${Buffer.byteLength(body)}${HEAD_END}${body}`);

@@ -18,7 +18,10 @@ export interface Options {
 const LARGEST = 100_000;
 
 /** Throws a sentence for whoever typed it. */
-export function parseOptions(args: readonly string[]): { readonly names: readonly string[]; readonly options: Options } {
+export function parseOptions(args: readonly string[]): {
+  readonly names: readonly string[];
+  readonly options: Options;
+} {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,

@@ -18,7 +18,8 @@ export async function startServer(
   profile: boolean,
 ): Promise<ServerProcess & { readonly graphql: string }> {
   const server = await startServerProcess({
-    databaseUrl: database.url, env: { ...SETTINGS, ...(profile ? PROFILED : {}) },
+    databaseUrl: database.url,
+    env: { ...SETTINGS, ...(profile ? PROFILED : {}) },
   });
   let stopping = false;
   const stop = () => {

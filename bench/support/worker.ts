@@ -37,7 +37,8 @@ export function serveWorker<T extends Methods<T>>(methods: T): void {
     const reply = (answer: Omit<Reply, 'id'>) => process.send?.({ id, ...answer } satisfies Reply);
     run(argument as never).then(
       (value) => reply({ value }),
-      (error: unknown) => reply({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+      (error: unknown) =>
+        reply({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     );
   });
 }
