@@ -9,7 +9,6 @@ import { spawnServer, startServerProcess } from '../../support/server.js';
 import { waitFor } from '../../support/wait-for.js';
 import { probe, refused, served } from './served.js';
 
-
 /** Beside the server, over its own socket. */
 const sql = (dataDir: string, text: string) =>
   withClient(
@@ -18,13 +17,25 @@ const sql = (dataDir: string, text: string) =>
   );
 
 const keep = (dataDir: string, name: string) =>
-  sql(dataDir, `insert into runtime (id, namespace, name, type) values ('${name}', 'default', '${name}', 'external')`);
+  sql(
+    dataDir,
+    `insert into runtime (id, namespace, name, type) values ('${name}', 'default', '${name}', 'external')`,
+  );
 
 const kept = async (dataDir: string) =>
-  (await sql(dataDir, `select name, (select count(*)::int from change c where c.object_id = r.id) as changes from runtime r order by name`)).rows;
+  (
+    await sql(
+      dataDir,
+      `select name, (select count(*)::int from change c where c.object_id = r.id) as changes from runtime r order by name`,
+    )
+  ).rows;
 
 const pidOf = async (dataDir: string) =>
-  Number((await sql(dataDir, `select pg_read_file('postmaster.pid') as text`)).rows[0]?.['text']?.toString().split('\n')[0]);
+  Number(
+    (await sql(dataDir, `select pg_read_file('postmaster.pid') as text`)).rows[0]?.['text']
+      ?.toString()
+      .split('\n')[0],
+  );
 
 describe('a server with the embedded database', () => {
   let prepared: string;
@@ -126,7 +137,10 @@ describe('a server with the embedded database', () => {
     const dataDir = makeTestFolder('early');
     const { child, exited, output } = spawnServer({ env: { SLIPWAY_DATA_DIR: dataDir }, ownGroup: true });
     onTestFinished(() => void child.kill('SIGKILL'));
-    await waitFor(() => existsSync(join(dataDir, 'postgres', 'postmaster.pid')), 'PostgreSQL is being started');
+    await waitFor(
+      () => existsSync(join(dataDir, 'postgres', 'postmaster.pid')),
+      'PostgreSQL is being started',
+    );
     process.kill(-(child.pid ?? 0), 'SIGINT');
     expect(await exited).toEqual({ code: 0, signal: null });
     expect(output.stdout).toBe('');
