@@ -242,6 +242,11 @@ export async function main(): Promise<void> {
   try {
     const config = loadConfig();
     const log = createLogger(config.log);
+    // In the log like every other error, rather than as Node prints it, with whatever hangs on it.
+    process.on('uncaughtException', (error) => {
+      log.error({ err: error }, 'A bug ends this process');
+      process.exit(1);
+    });
     log.debug({ config: describeConfig(config) }, 'Starting');
     const { server, asked } = await untilSignalled(log, () => startSlipway(config, { log }));
     if (asked) return;

@@ -185,6 +185,8 @@ async function refuseInvisibleServer(cluster: Cluster): Promise<void> {
 
 async function ensureDatabase(connection: Connection): Promise<string> {
   const client = new pg.Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 10_000 });
+  // A PostgreSQL that dies between two statements is told by the next one; unheard it would end this process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     const { rows } = await client.query<{ version: string; present: boolean }>(

@@ -33,6 +33,9 @@ export function makePool(options: PoolOptions): pg.Pool {
     idleTimeoutMillis: IDLE_SESSION_MILLISECONDS,
     keepAlive: true,
   });
+  // The pool listens to idle sessions only. One that is lent out and breaks between two statements would end the process
+  // by an error that nobody hears; whoever holds it is told by its next statement.
+  pool.on('connect', (session) => session.on('error', () => undefined));
   pool.on('error', (error) => {
     options.log.warn(
       { err: error, pool: options.applicationName },

@@ -7,7 +7,10 @@ import {
   everyOperation,
   findSentinels,
   MARKER,
+  moveObjects,
+  mutationInputs,
   plantSentinels,
+  queryArguments,
   type Sentinels,
 } from '../support/sentinel.js';
 
@@ -39,14 +42,7 @@ describe('the sentinel', () => {
 
   it('is in no answer of any query that selects everything', async () => {
     const { ids } = planted;
-    const operations = everyOperation(graph.schema, 'query', {
-      node: { id: ids.deployment },
-      nodes: { ids: Object.values(ids) },
-      deployment: { id: ids.deployment },
-      runtime: { id: ids.runtime },
-      release: { id: ids.release },
-      agent: { id: ids.agent },
-    });
+    const operations = everyOperation(graph.schema, 'query', queryArguments(planted));
     const answered = new Set<string>();
     for (const { name, document, variables } of operations) {
       const answer = await graph.run(document, variables);
@@ -79,7 +75,8 @@ describe('the sentinel', () => {
         // The snapshot first: one object and its end.
         while (!JSON.stringify(events).includes('SnapshotEnd')) events.push(await stream.next());
       }
-      await moveObjects(graph, planted, name);
+      await moveObjects(graph.database, planted, name);
+      graph.feed.wake();
       events.push(await stream.next());
       await stream.close();
       expect(JSON.stringify(events), name).toMatch(/dep_|agt_/);
@@ -113,51 +110,6 @@ describe('the sentinel', () => {
     expect(findSentinels(JSON.stringify(answer), planted)).toHaveLength(1);
   });
 });
-
-/** Behind the server's back, so that even the token of the write is a marker. */
-async function moveObjects(
-  { database, feed }: TestGraph,
-  { ids, marked }: Sentinels,
-  why: string,
-): Promise<void> {
-  await database.pool.query(
-    `UPDATE deployment SET version = version + 1, change_token = $2,
-            phase = CASE phase WHEN 'RUNNING' THEN 'UPDATING' ELSE 'RUNNING' END::"DeploymentPhase" WHERE id = $1`,
-    [ids.deployment, marked(`token-${why}`)],
-  );
-  await database.pool.query(
-    `UPDATE agent SET version = version + 1, change_token = $2,
-            health = CASE health WHEN 'READY' THEN 'CONGESTED' ELSE 'READY' END::"AgentHealth" WHERE id = $1`,
-    [ids.agent, marked(`token-${why}`)],
-  );
-  feed.wake();
-}
-
-function mutationInputs({ ids }: Sentinels): Record<string, { input: object }> {
-  const target = { id: ids.deployment };
-  const resources = [{ name: 'web', serviceType: 'process' }];
-  return {
-    createRuntime: { input: { name: 'place', type: 'external' } },
-    updateRuntime: { input: { id: ids.runtime, labels: { team: 'web' } } },
-    patchRuntimeStatus: { input: { id: ids.runtime, expectedVersion: 1 } },
-    createRelease: { input: { app: 'shop', label: 'v1', resources } },
-    applyDeployment: {
-      input: { name: 'shop', labels: { team: 'web' }, env: [{ name: 'A', secretValue: 'x' }] },
-    },
-    patchDeploymentStatus: { input: { ...target, expectedVersion: 999, phase: 'RUNNING' } },
-    undeployDeployment: { input: { ...target, expectedVersion: 999 } },
-    retryDeployment: { input: target },
-    deleteDeployment: { input: { ...target, expectedVersion: 999 } },
-    deleteRuntime: { input: { id: ids.runtime, expectedVersion: 999 } },
-    registerAgent: { input: { name: 'other', topic: 'worker', serviceTypes: [], protocolVersion: 1 } },
-    heartbeatAgent: { input: { id: ids.agent, session: 'wrong', sequence: 1, consumerLag: 0 } },
-    deregisterAgent: { input: { id: ids.agent, expectedVersion: 999 } },
-    cordonAgent: { input: { id: ids.agent, cordoned: true } },
-    createToken: { input: { name: 'new', roles: ['VIEWER'] } },
-    updateToken: { input: { id: ids.token, expectedVersion: 999 } },
-    revokeToken: { input: { id: ids.token, expectedVersion: 999 } },
-  };
-}
 
 function snakeCase(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();

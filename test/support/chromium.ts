@@ -3,16 +3,27 @@
  * and, packed beside it, the few shared libraries (NSS, NSPR, expat) that a bare system lacks; glibc 2.34 and libgcc are
  * all it wants from outside. Elsewhere the system's own Chromium. Never a reason to skip a test: what is missing is named.
  */
-import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { createBrotliDecompress } from 'node:zlib';
 import { chromium, type Browser } from 'playwright-core';
 
-const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const SYSTEM_BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -105,14 +116,13 @@ async function unpackedChromium(): Promise<Executable> {
 
 /** In a folder of its own first, so that neither a crash nor a second worker leaves half a browser behind. */
 async function unpack(packageFolder: string, folder: string, workFolder: string): Promise<void> {
-  const entry = pathToFileURL(join(packageFolder, 'build', 'esm', 'index.mjs')).href;
-  const script = `
-    const { inflate } = await import(${JSON.stringify(entry)});
-    await Promise.all(['chromium.br', 'al2023.tar.br', 'fonts.tar.br'].map((name) => inflate(${JSON.stringify(join(packageFolder, 'bin'))} + '/' + name)));`;
-  // The package unpacks into the temporary folder and nowhere else, hence a process with its own.
-  await run(process.execPath, ['--input-type=module', '--eval', script], {
-    env: { ...process.env, TMPDIR: workFolder },
-  });
+  const packed = (name: string) =>
+    createReadStream(join(packageFolder, 'bin', name)).pipe(createBrotliDecompress());
+  await Promise.all([
+    pipeline(packed('chromium.br'), createWriteStream(join(workFolder, 'chromium'), { mode: 0o755 })),
+    untar(packed('al2023.tar.br'), join(workFolder, 'al2023')),
+    untar(packed('fonts.tar.br'), join(workFolder, 'fonts')),
+  ]);
   // The package's own file names folders of the service it is made for. Without any font the browser ends with a page.
   const fonts = `<?xml version="1.0"?><fontconfig><dir>${join(folder, 'fonts', 'fonts')}</dir><cachedir>${join(folder, 'font-cache')}</cachedir></fontconfig>`;
   writeFileSync(join(workFolder, 'fonts', 'fonts.conf'), fonts);
@@ -124,4 +134,15 @@ async function unpack(packageFolder: string, folder: string, workFolder: string)
     rmSync(workFolder, { recursive: true, force: true });
     if (!existsSync(join(folder, 'complete'))) throw error;
   }
+}
+
+/** The package's own unpacking knows the temporary folder only, and is not exported by each of its versions. */
+async function untar(archive: NodeJS.ReadableStream, folder: string): Promise<void> {
+  mkdirSync(folder);
+  const tar = spawn('tar', ['-x', '-C', folder], { stdio: ['pipe', 'ignore', 'ignore'] });
+  const ended = once(tar, 'close');
+  // tar may leave at the end mark, before the padding behind it was written: its exit code is what counts.
+  await Promise.allSettled([pipeline(archive, tar.stdin)]);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`tar ended with ${String(code)}`);
 }

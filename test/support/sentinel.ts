@@ -106,6 +106,63 @@ export function findSentinels(text: string, { forbidden }: Pick<Sentinels, 'forb
   });
 }
 
+/** Behind the server's back, so that even the token of the write is a marker. */
+export async function moveObjects(
+  database: Database,
+  { ids, marked }: Sentinels,
+  why: string,
+): Promise<void> {
+  await database.pool.query(
+    `UPDATE deployment SET version = version + 1, change_token = $2,
+            phase = CASE phase WHEN 'RUNNING' THEN 'UPDATING' ELSE 'RUNNING' END::"DeploymentPhase" WHERE id = $1`,
+    [ids.deployment, marked(`token-${why}`)],
+  );
+  await database.pool.query(
+    `UPDATE agent SET version = version + 1, change_token = $2,
+            health = CASE health WHEN 'READY' THEN 'CONGESTED' ELSE 'READY' END::"AgentHealth" WHERE id = $1`,
+    [ids.agent, marked(`token-${why}`)],
+  );
+}
+
+/** For `everyOperation`: the planted objects, by id. */
+export function queryArguments({ ids }: Sentinels): Record<string, Record<string, unknown>> {
+  return {
+    node: { id: ids.deployment },
+    nodes: { ids: Object.values(ids) },
+    deployment: { id: ids.deployment },
+    runtime: { id: ids.runtime },
+    release: { id: ids.release },
+    agent: { id: ids.agent },
+  };
+}
+
+/** For `everyOperation`: some are done, some refused. */
+export function mutationInputs({ ids }: Sentinels): Record<string, { input: object }> {
+  const target = { id: ids.deployment };
+  const resources = [{ name: 'web', serviceType: 'process' }];
+  return {
+    createRuntime: { input: { name: 'place', type: 'external' } },
+    updateRuntime: { input: { id: ids.runtime, labels: { team: 'web' } } },
+    patchRuntimeStatus: { input: { id: ids.runtime, expectedVersion: 1 } },
+    createRelease: { input: { app: 'shop', label: 'v1', resources } },
+    applyDeployment: {
+      input: { name: 'shop', labels: { team: 'web' }, env: [{ name: 'A', secretValue: 'x' }] },
+    },
+    patchDeploymentStatus: { input: { ...target, expectedVersion: 999, phase: 'RUNNING' } },
+    undeployDeployment: { input: { ...target, expectedVersion: 999 } },
+    retryDeployment: { input: target },
+    deleteDeployment: { input: { ...target, expectedVersion: 999 } },
+    deleteRuntime: { input: { id: ids.runtime, expectedVersion: 999 } },
+    registerAgent: { input: { name: 'other', topic: 'worker', serviceTypes: [], protocolVersion: 1 } },
+    heartbeatAgent: { input: { id: ids.agent, session: 'wrong', sequence: 1, consumerLag: 0 } },
+    deregisterAgent: { input: { id: ids.agent, expectedVersion: 999 } },
+    cordonAgent: { input: { id: ids.agent, cordoned: true } },
+    createToken: { input: { name: 'new', roles: ['VIEWER'] } },
+    updateToken: { input: { id: ids.token, expectedVersion: 999 } },
+    revokeToken: { input: { id: ids.token, expectedVersion: 999 } },
+  };
+}
+
 export interface Operation {
   readonly name: string;
   readonly document: string;

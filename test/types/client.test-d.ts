@@ -34,8 +34,9 @@ export async function typed(client: SlipwayClient): Promise<void> {
   });
   // @ts-expect-error a failure has no deployment
   result.deployment;
-  if (result.__typename === 'DeploymentVersionConflict')
-    {result.current.status.phase satisfies DeploymentPhase;}
+  if (result.__typename === 'DeploymentVersionConflict') {
+    result.current.status.phase satisfies DeploymentPhase;
+  }
 
   for await (const { watchDeployments: event } of client.subscribe(WatchDeploymentsDocument)) {
     // @ts-expect-error only some events carry a deployment

@@ -16,13 +16,6 @@ const REDACTED = ['authorization', 'token', 'password', 'secret'].flatMap((name)
   `*.*.${name}`,
 ]);
 
-/** Parts of PostgreSQL's errors that repeat rows and statements. Their messages and codes tell enough. */
-const VALUES = ['detail', 'where', 'internalQuery', 'meta'].flatMap((name) => [
-  `err.${name}`,
-  `err.cause.${name}`,
-  `err.cause.cause.${name}`,
-]);
-
 export function createLogger({
   level,
   format,
@@ -33,7 +26,7 @@ export function createLogger({
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      redact: { paths: [...REDACTED, ...VALUES], censor: '[redacted]' },
+      redact: { paths: REDACTED, censor: '[redacted]' },
       serializers: { err: loggableError },
     },
     { write: format === 'json' ? write : (line) => write(asText(line)) },

@@ -76,7 +76,10 @@ describe('agents and two servers', () => {
     // Late, doubled or out of order: it says nothing new.
     expect(await beat(one.url, agent, 1)).toMatchObject({ applied: false });
     expect(await beat(one.url, agent, 2)).toMatchObject({ applied: true });
-    await waitFor(() => moves().every((to) => to.at(-1) === 'READY' && to.includes('UNAVAILABLE')), 'READY again');
+    await waitFor(
+      () => moves().every((to) => to.at(-1) === 'READY' && to.includes('UNAVAILABLE')),
+      'READY again',
+    );
     for (const stream of streams) expect(stream.errors).toEqual([]);
     const [left, right] = moves();
     expect(left).toEqual(right);
@@ -88,7 +91,9 @@ describe('agents and two servers', () => {
     await beat(one.url, agent, 1);
     const changes = async () => {
       const { rows } = await withClient(database.connection, (client) =>
-        client.query<{ n: number }>('select count(*)::int as n from change where object_id = $1', [agent.agent.id]),
+        client.query<{ n: number }>('select count(*)::int as n from change where object_id = $1', [
+          agent.agent.id,
+        ]),
       );
       return rows[0]?.n;
     };

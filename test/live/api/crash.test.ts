@@ -14,7 +14,12 @@ const PATCHES_BETWEEN = 60;
 async function patchOn(url: string, deployment: Deployed, acknowledged: Map<string, number>): Promise<void> {
   for (let turn = 0; ; turn += 1) {
     const expectedVersion = acknowledged.get(deployment.id) ?? deployment.version;
-    const condition = { type: 'Ready', status: 'TRUE', reason: 'Turned', message: `${expectedVersion}.${turn}` };
+    const condition = {
+      type: 'Ready',
+      status: 'TRUE',
+      reason: 'Turned',
+      message: `${expectedVersion}.${turn}`,
+    };
     const result = await patchStatus(url, {
       id: deployment.id,
       expectedVersion,
@@ -44,7 +49,9 @@ describe('a server and its database that are both killed', () => {
       const before = total();
       const patching = deployments.map((one) => patchOn(server.url, one, acknowledged));
       await waitFor(() => total() >= before + PATCHES_BETWEEN, 'patches were acknowledged', 20_000);
-      const postgres = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
+      const postgres = Number(
+        readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
+      );
       process.kill(postgres, 'SIGKILL');
       server.kill('SIGKILL');
       await Promise.all([server.exited, ...patching]);

@@ -95,7 +95,12 @@ describe('two servers on one database', () => {
             Array.from({ length: RACERS }, (_, racer): Promise<PatchResult> => {
               const server = racer % 2 === 0 ? servers[0] : servers[1];
               // Another one for each: a patch that changes nothing would have nothing to lose.
-              const condition = { type: 'Ready', status: 'FALSE', reason: 'Raced', message: `${round}/${racer}` };
+              const condition = {
+                type: 'Ready',
+                status: 'FALSE',
+                reason: 'Raced',
+                message: `${round}/${racer}`,
+              };
               return patchStatus(server.url, { id, expectedVersion, conditions: [condition] });
             }),
           );

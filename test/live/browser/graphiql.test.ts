@@ -7,7 +7,9 @@ import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { makeDeployment, patch } from '../../support/rig.js';
 import { startTestServer } from '../../support/server.js';
 
-const SUBSCRIPTION = 'subscription Typed { deploymentPhaseChanged { to deployment { name } } }';
+/** From a known place on: that the socket sent it does not say that the server has begun to listen. */
+const subscriptionAfter = (cursor: string) =>
+  `subscription Typed { deploymentPhaseChanged(after: "${cursor}") { to deployment { name } } }`;
 
 let database: TestDatabase;
 let server: Slipway;
@@ -57,10 +59,10 @@ describe('GraphiQL', () => {
       await editor.click();
       await page.keyboard.press('Control+a');
       // Inserted as a paste is: typing letter by letter would close brackets by itself.
-      await page.keyboard.insertText(SUBSCRIPTION);
+      await page.keyboard.insertText(subscriptionAfter(await server.feed.head()));
       // The tab takes the operation's name once the editor has understood it; before, there is nothing to run.
-    await page.locator('.graphiql-tab').getByText('Typed').waitFor();
-    const opened = page.waitForEvent('websocket');
+      await page.locator('.graphiql-tab').getByText('Typed').waitFor();
+      const opened = page.waitForEvent('websocket');
       await page.keyboard.press('Control+Enter');
       const socket = await opened;
       expect(socket.url()).toBe(`${server.url.replace('http', 'ws')}/graphql`);

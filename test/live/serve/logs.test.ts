@@ -25,13 +25,23 @@ describe('the log of a server, at its most talkative', () => {
       env: { SLIPWAY_LOG_LEVEL: 'trace', SLIPWAY_AUTH: 'tokens', SLIPWAY_BOOTSTRAP_TOKEN: TOKEN },
     });
     const bearer = { authorization: `Bearer ${TOKEN}` };
-    const byName = 'query ($name: String!) { deployments(filter: { name: { equals: $name } }) { nodes { id } } }';
-    const good = await ask(server.url, byName, { name: MARK }, { ...bearer, 'x-request-id': 'request-good-1' });
+    const byName =
+      'query ($name: String!) { deployments(filter: { name: { equals: $name } }) { nodes { id } } }';
+    const good = await ask(
+      server.url,
+      byName,
+      { name: MARK },
+      { ...bearer, 'x-request-id': 'request-good-1' },
+    );
     expect(good.errors).toBeUndefined();
-    expect((await ask(server.url, '{ head }', {}, { authorization: `Bearer ${GUESS}` })).errors).toHaveLength(1);
+    expect((await ask(server.url, '{ head }', {}, { authorization: `Bearer ${GUESS}` })).errors).toHaveLength(
+      1,
+    );
     expect((await ask(server.url, `{ ${MARK.replaceAll('-', '_')} }`, {}, bearer)).errors).toHaveLength(1);
     await fetch(`${server.url}/${MARK}?token=${GUESS}`);
-    await fetch(`${server.url}/graphql?query=${encodeURIComponent(`{ head } # ${MARK}`)}`, { headers: bearer });
+    await fetch(`${server.url}/graphql?query=${encodeURIComponent(`{ head } # ${MARK}`)}`, {
+      headers: bearer,
+    });
     await fetch(`${server.url}/graphql`, { method: 'POST', headers: bearer, body: MARK });
     const stream = await openEventStream(
       `${server.url}/graphql`,

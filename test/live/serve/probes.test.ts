@@ -23,7 +23,10 @@ describe('a server whose PostgreSQL goes and comes back', () => {
     });
     const { id, version } = await deploy(server.url);
     const events = watch<{ to: string }>(server.url, 'subscription { deploymentPhaseChanged { to } }');
-    const board = watch<{ __typename: string }>(server.url, 'subscription { watchDeployments { __typename } }');
+    const board = watch<{ __typename: string }>(
+      server.url,
+      'subscription { watchDeployments { __typename } }',
+    );
     await board.seen(({ __typename }) => __typename === 'SnapshotEnd', 'the snapshot');
     expect(await probe(server, '/readyz')).toBe('200 ready');
 
@@ -39,7 +42,10 @@ describe('a server whose PostgreSQL goes and comes back', () => {
     await waitFor(async () => (await probe(server, '/readyz')) === '200 ready', 'it is ready again');
     const patched = await patchStatus(server.url, { id, expectedVersion: version, phase: 'INITIAL_SETUP' });
     expect(patched.deployment?.version).toBe(version + 1);
-    await events.seen(({ to }) => to === 'INITIAL_SETUP', 'the phase, on the stream that was open all the time');
+    await events.seen(
+      ({ to }) => to === 'INITIAL_SETUP',
+      'the phase, on the stream that was open all the time',
+    );
     expect(await server.stop()).toMatchObject({ code: 0 });
   });
 });

@@ -138,7 +138,9 @@ describe('a data folder that is not ours to use', () => {
 
 describe('a database that cannot be used', () => {
   it('is refused when nothing answers there', async () => {
-    const { message, output } = await refused({ databaseUrl: 'postgresql://someone:hunter2@127.0.0.1:1/slipway' });
+    const { message, output } = await refused({
+      databaseUrl: 'postgresql://someone:hunter2@127.0.0.1:1/slipway',
+    });
     expect(message).toBe(
       'The database cannot be reached (ECONNREFUSED): check DATABASE_URL, and that PostgreSQL runs and admits this user.',
     );

@@ -1,12 +1,18 @@
 /** Server processes that end with their test, whatever became of it, and what operators and probes see of them. */
 import { expect, onTestFinished } from 'vitest';
-import { spawnServer, startServerProcess, type ServerOptions, type ServerProcess } from '../../support/server.js';
+import {
+  spawnServer,
+  startServerProcess,
+  type ServerOptions,
+  type ServerProcess,
+} from '../../support/server.js';
 
 export async function served(options: ServerOptions): Promise<ServerProcess> {
   const server = await startServerProcess(options);
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
     server.kill('SIGKILL');
     await server.exited;
+    if (task.result?.state === 'fail') process.stderr.write(server.output.stderr);
   });
   return server;
 }

@@ -53,7 +53,10 @@ function openSocket(server: ServerProcess): Socket {
   return { client, events, closed };
 }
 
-async function endOf(server: ServerProcess, signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }> {
+async function endOf(
+  server: ServerProcess,
+  signal: NodeJS.Signals,
+): Promise<{ code: number | null; ms: number }> {
   const from = performance.now();
   server.kill(signal);
   const { code } = await server.exited;
@@ -103,22 +106,35 @@ describe('a server that is told to stop', () => {
       [1, 2].map(() => openEventStream(`${server.url}/graphql`, { query: WATCH })),
     );
     for (const socket of sockets) {
-      await waitFor(() => socket.events.some((event) => event.__typename === 'SnapshotEnd'), 'the snapshot came');
+      await waitFor(
+        () => socket.events.some((event) => event.__typename === 'SnapshotEnd'),
+        'the snapshot came',
+      );
     }
     for (const stream of streams) {
-      expect(await stream.next()).toMatchObject({ data: { data: { watchDeployments: { deployment: { name: 'shop' } } } } });
-      expect(await stream.next()).toMatchObject({ data: { data: { watchDeployments: { __typename: 'SnapshotEnd' } } } });
+      expect(await stream.next()).toMatchObject({
+        data: { data: { watchDeployments: { deployment: { name: 'shop' } } } },
+      });
+      expect(await stream.next()).toMatchObject({
+        data: { data: { watchDeployments: { __typename: 'SnapshotEnd' } } },
+      });
     }
 
     const ended = endOf(server, 'SIGTERM');
-    await waitFor(async () => (await probe(server, '/readyz')) === '503 not ready: draining', 'it is not ready');
+    await waitFor(
+      async () => (await probe(server, '/readyz')) === '503 not ready: draining',
+      'it is not ready',
+    );
     for (const socket of sockets) {
       expect(await socket.closed).toMatchObject({ code: 1012, reason: 'Server stops: connect again' });
       expect(socket.events.at(-1)).toEqual({ __typename: 'Bookmark', cursor: expect.any(String) });
     }
     for (const stream of streams) {
       const last = await stream.next();
-      expect(last).toMatchObject({ event: 'next', data: { data: { watchDeployments: { __typename: 'Bookmark' } } } });
+      expect(last).toMatchObject({
+        event: 'next',
+        data: { data: { watchDeployments: { __typename: 'Bookmark' } } },
+      });
       expect(last?.id).toEqual(expect.any(String));
       // No `complete`: a browser comes back by itself, to where it was.
       expect(await stream.next()).toBeUndefined();
@@ -142,9 +158,14 @@ describe('a server that is told to stop', () => {
         return rowCount !== 0;
       }, 'the mutation waits for the row');
       const ended = endOf(server, 'SIGTERM');
-      await waitFor(async () => (await probe(server, '/readyz')) === '503 not ready: draining', 'it is not ready');
+      await waitFor(
+        async () => (await probe(server, '/readyz')) === '503 not ready: draining',
+        'it is not ready',
+      );
       await holder.query('commit');
-      expect(await answer).toMatchObject({ deployment: { version: version + 1, status: { phase: 'INITIAL_SETUP' } } });
+      expect(await answer).toMatchObject({
+        deployment: { version: version + 1, status: { phase: 'INITIAL_SETUP' } },
+      });
       expect(await ended).toMatchObject({ code: 0 });
     });
   });
@@ -169,7 +190,10 @@ describe('a server that is told to stop', () => {
       env: { SLIPWAY_DRAIN_NOTICE_SECONDS: '60', SLIPWAY_DRAIN_SPREAD_SECONDS: '60' },
     });
     const socket = openSocket(server);
-    await waitFor(() => socket.events.some((event) => event.__typename === 'SnapshotEnd'), 'the snapshot came');
+    await waitFor(
+      () => socket.events.some((event) => event.__typename === 'SnapshotEnd'),
+      'the snapshot came',
+    );
     server.kill('SIGTERM');
     await waitFor(() => logLines(server).some(({ signal }) => signal === 'SIGTERM'), 'it drains');
     const { code, ms } = await endOf(server, 'SIGTERM');

@@ -52,6 +52,23 @@ describe('makePool', () => {
     expect(rows).toEqual([{ zone: 'UTC', memory: '3MB' }]);
   });
 
+  it('outlives the end of a session that is lent out, and fails what is asked of it next', async () => {
+    const sessions = pool({ database: { connection: database.connection } });
+    const lent = await sessions.connect();
+    const { rows } = await lent.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const ended = new Promise((resolve) => {
+      lent.once('end', resolve);
+    });
+    // Between two statements nobody waits for an answer: the error has nowhere to go, and would end the process.
+    await withClient(database.connection, (client) =>
+      client.query('select pg_terminate_backend($1)', [rows[0]?.pid]),
+    );
+    await ended;
+    await expect(lent.query('select 1')).rejects.toThrow();
+    lent.release(true);
+    expect((await sessions.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
   it('reaches a server over TCP by its URL', async () => {
     const external = await (await externalPostgres()).createEmptyDatabase();
     const { rows } = await makeAndEnd(external.url);
