@@ -64,7 +64,7 @@ async function startOurs(postgres: Postgres, count: number, options: Options, cl
     const { deploymentIds } = await seedDeployments(client, 1);
     deploymentId = deploymentIds[0] ?? '';
   });
-  const server = await startServer(closing, database, options.profile);
+  const server = await startServer(closing, database, { profile: options.profile, collects: true });
   const url = server.graphql.replace('http:', 'ws:');
   const workers = startSubscribers(closing);
   const idleKib = await open(workers, url, count, DOCUMENTS, server.pid);
@@ -125,10 +125,15 @@ async function open(
   await workers.call('open', { url, count: WARM_UP_SOCKETS, documents });
   await sleep(SETTLE_MS);
   await workers.call('close', undefined);
-  await sleep(SETTLE_MS);
-  const before = residentKib(pid);
+  const before = await settledKib(pid);
   await workers.call('open', { url, count, documents });
-  await sleep(SETTLE_MS);
-  const after = residentKib(pid);
+  const after = await settledKib(pid);
   return before === null || after === null ? null : (after - before) / count;
+}
+
+async function settledKib(pid: number): Promise<number | null> {
+  await sleep(SETTLE_MS);
+  process.kill(pid, 'SIGUSR2'); // collector.mjs
+  await sleep(SETTLE_MS);
+  return residentKib(pid);
 }

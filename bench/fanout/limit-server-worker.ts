@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 
+import '../support/collector.mjs';
 import { serveWorker } from '../support/worker.js';
 
 const FIN_TEXT = 0x81;

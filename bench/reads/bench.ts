@@ -76,7 +76,7 @@ async function startLimit({ database, read, closing }: ReadSetting): Promise<Tar
 }
 
 async function startSlipway({ database, closing, profile }: ReadSetting): Promise<Target> {
-  const { graphql, pid } = await startServer(closing, database, profile);
+  const { graphql, pid } = await startServer(closing, database, { profile });
   return { url: graphql, pid };
 }
 

@@ -34,7 +34,7 @@ export async function serverContender<Start>(
   start: Start,
   { closing, profile }: { readonly closing: Closing; readonly profile: boolean },
 ): Promise<Contender> {
-  const { graphql, pid, stop } = await startServer(closing, database, profile);
+  const { graphql, pid, stop } = await startServer(closing, database, { profile });
   const worker = await startLoad<Start & Target>(module, { ...start, url: graphql, pid }, closing);
   return {
     name,

@@ -30,6 +30,7 @@ const HEAD = [
   'a second, median',
   'min–max',
   'to the limit',
+  'best to best',
   'CPU ms a unit',
   'p50 ms',
   'p99 ms',
@@ -55,13 +56,14 @@ export function writeReport(report: Report): void {
 
 function table(groups: readonly Group[]): string {
   const rows = groups.flatMap(({ title, unit, summaries }) => {
-    const limit = summaries[0]?.median ?? 0;
+    const [limit] = summaries;
     return summaries.map((summary, index) => [
       index === 0 ? `${title}, ${unit}` : '',
       summary.contender,
       figure(summary.median),
       `${figure(summary.min)}–${figure(summary.max)}`,
-      ratio(summary.median, limit),
+      ratio(summary.median, limit?.median ?? 0),
+      ratio(summary.max, limit?.max ?? 0),
       figure(summary.cpuMs),
       figure(summary.p50),
       figure(summary.p99),

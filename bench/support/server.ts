@@ -10,16 +10,23 @@ const SETTINGS = {
   SLIPWAY_HEARTBEAT_TIMEOUT_SECONDS: '86400',
 };
 
-const PROFILED = { NODE_OPTIONS: `--import ${new URL('profiler.mjs', import.meta.url).href}` };
+/** Modules of this folder that run in the server's process before it. */
+function importing(modules: readonly string[]): Readonly<Record<string, string>> {
+  const options = modules.map((module) => `--import ${new URL(module, import.meta.url).href}`);
+  return modules.length === 0 ? {} : { NODE_OPTIONS: options.join(' ') };
+}
 
 export async function startServer(
   closing: Closing,
   database: TestDatabase,
-  profile: boolean,
+  { profile = false, collects = false }: { readonly profile?: boolean; readonly collects?: boolean },
 ): Promise<ServerProcess & { readonly graphql: string }> {
   const server = await startServerProcess({
     databaseUrl: database.url,
-    env: { ...SETTINGS, ...(profile ? PROFILED : {}) },
+    env: {
+      ...SETTINGS,
+      ...importing([...(profile ? ['profiler.mjs'] : []), ...(collects ? ['collector.mjs'] : [])]),
+    },
   });
   let stopping = false;
   const stop = () => {

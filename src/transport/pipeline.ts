@@ -87,6 +87,16 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       return masked.formatted;
     });
 
+  /** A mutation costs the same whatever its input is: counted once, unless variables stand in what it selects. */
+  const fixedCosts = new WeakMap<OperationPlan, number>();
+  function costOf(plan: OperationPlan, variables: Prepared['variables']): number {
+    const known = fixedCosts.get(plan);
+    if (known !== undefined) return known;
+    const cost = operationCost({ schema, document: plan.document, operation: plan.operation, variables });
+    if (plan.kind === 'mutation' && plan.selectionVariables.length === 0) fixedCosts.set(plan, cost);
+    return cost;
+  }
+
   function check(request: OperationRequest, caller: Caller, allowed: ReadonlySet<OperationKind>): Prepared | readonly GraphQLError[] {
     const found = plans.of(request.query);
     if (found.errors) return found.errors;
@@ -102,7 +112,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
-    const cost = operationCost({ schema, document: plan.document, operation: plan.operation, variables });
+    const cost = costOf(plan, variables);
     assertAffordable(cost, limits.operationCost);
     return { plan, variables, cost };
   }

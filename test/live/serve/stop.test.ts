@@ -99,7 +99,7 @@ describe('a server that is told to stop', () => {
   it('tells every stream where it stands and to come back, and ends with 0', async () => {
     const server = await served({
       databaseUrl: database.url,
-      env: { SLIPWAY_DRAIN_NOTICE_SECONDS: '0.2', SLIPWAY_DRAIN_SPREAD_SECONDS: '0.3' },
+      env: { SLIPWAY_DRAIN_NOTICE_SECONDS: '0.5', SLIPWAY_DRAIN_SPREAD_SECONDS: '0.3' },
     });
     const sockets = [openSocket(server), openSocket(server), openSocket(server)];
     const streams = await Promise.all(
@@ -158,10 +158,7 @@ describe('a server that is told to stop', () => {
         return rowCount !== 0;
       }, 'the mutation waits for the row');
       const ended = endOf(server, 'SIGTERM');
-      await waitFor(
-        async () => (await probe(server, '/readyz')) === '503 not ready: draining',
-        'it is not ready',
-      );
+      await waitFor(() => logLines(server).some(({ msg }) => msg === 'draining'), 'it drains');
       await holder.query('commit');
       expect(await answer).toMatchObject({
         deployment: { version: version + 1, status: { phase: 'INITIAL_SETUP' } },
