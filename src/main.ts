@@ -149,7 +149,7 @@ async function serve(config: Config, { log, clock, store, started, undo }: Compo
   const end = (connections: () => Promise<void>) => {
     // Asked again, since `close` makes a drain that runs a quick one.
     const connectionsEnded = connections();
-    ending ??= connectionsEnded.then(undo);
+    ending ??= connectionsEnded.then(undo).then(() => log.info({}, 'Stopped'));
     return ending;
   };
   return {

@@ -16,7 +16,7 @@ export interface ProtectionSettings {
 }
 
 const HOW_TO_BEGIN =
-  'Set SLIPWAY_BOOTSTRAP_TOKEN to make the first one (`slp_` and 40 or more random letters and digits), ' +
+  'Set SLIPWAY_BOOTSTRAP_TOKEN to make the first one (`slp_` and 32 or more random letters and digits), ' +
   'or run `npm run token -- create --name admin --role ADMIN` beside the database';
 
 /**

@@ -1,6 +1,8 @@
 import { changesArgument } from '../graph/change-types.js';
 import { PAGE_SIZE_DEFAULT, pageComplexity } from '../graph/connection.js';
+import { operationError } from '../graph/errors.js';
 import { grantOf, kindsFor, type Graph } from '../graph/graph.js';
+import { kindOfId } from '../kernel/ids.js';
 
 /** The change log in the graph: where it stands, and what it tells. */
 export function addChangeSchema({ builder, changes, feed }: Graph): void {
@@ -28,14 +30,19 @@ export function addChangeSchema({ builder, changes, feed }: Graph): void {
         }),
         objectId: t.arg.id({ description: 'Only changes of this object. Null: of all objects.' }),
       },
-      resolve: (_root, args, context) =>
-        feed.page({
+      resolve: (_root, args, context) => {
+        const objectId = args.objectId ?? undefined;
+        if (objectId !== undefined && kindOfId(objectId) === undefined) {
+          throw operationError('BAD_USER_INPUT', '`objectId` must be the id of an object.');
+        }
+        return feed.page({
           kinds: kindsFor(context, args.kinds),
           namespaces: grantOf(context, 'change:read').namespaces,
-          objectId: args.objectId ?? undefined,
+          objectId,
           after: args.after ?? null,
           limit: args.first ?? PAGE_SIZE_DEFAULT,
-        }),
+        });
+      },
     }),
   }));
 }

@@ -52,10 +52,12 @@ class UsageError extends Error {
 
 function inputOf(argv: readonly string[]): Readonly<Record<string, unknown>> {
   const { values, positionals } = parsed(argv);
-  if (positionals.length !== 1 || positionals[0] !== 'create')
-    {throw new UsageError('Only `create` is known here.');}
-  if (values.name === undefined || values.role === undefined)
-    {throw new UsageError('--name and --role are needed.');}
+  if (positionals.length !== 1 || positionals[0] !== 'create') {
+    throw new UsageError('Only `create` is known here.');
+  }
+  if (values.name === undefined || values.role === undefined) {
+    throw new UsageError('--name and --role are needed.');
+  }
   return {
     name: values.name,
     roles: values.role,
@@ -92,7 +94,8 @@ function momentOf(text: string): Date {
     return new Date(systemClock.now().getTime() + Number(span[1]) * UNIT_MS[unit]);
   }
   const moment = parseMoment(text);
-  if (!moment)
-    {throw new UsageError(`--expires must be a span such as 30d or a moment in ISO 8601, not ${text}.`);}
+  if (!moment) {
+    throw new UsageError(`--expires must be a span such as 30d or a moment in ISO 8601, not ${text}.`);
+  }
   return moment;
 }

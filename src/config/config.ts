@@ -136,6 +136,6 @@ function group(values: Settings) {
       changeDays: values.SLIPWAY_CHANGE_DAYS,
     },
     log: { level: values.SLIPWAY_LOG_LEVEL, format: values.SLIPWAY_LOG_FORMAT },
-    client: { url: values.SLIPWAY_URL, token: values.SLIPWAY_TOKEN, context: values.SLIPWAY_CONTEXT },
+    client: { url: values.SLIPWAY_URL, token: values.SLIPWAY_TOKEN },
   } as const;
 }

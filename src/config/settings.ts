@@ -7,7 +7,6 @@ import {
   folder,
   hostHeaders,
   httpUrl,
-  name,
   oneOf,
   origins,
   postgresUrl,
@@ -58,7 +57,8 @@ export const settings = z.object({
     '`slp_` and at least 32 letters, digits, `-` or `_`',
     /^slp_[\w-]{32,252}$/,
     {
-      description: 'The first ADMIN token, for a server that has none yet.',
+      description:
+        'An ADMIN token that is made at start if the server does not know it: the way to a first one, or back in. Once revoked it stays revoked.',
     },
   ),
   SLIPWAY_ALLOWED_ORIGINS: origins({
@@ -70,9 +70,9 @@ export const settings = z.object({
   }),
 
   SLIPWAY_LOG_LEVEL: oneOf(LOG_LEVELS, { default: 'info', description: 'Least severe messages to log.' }),
-  SLIPWAY_LOG_FORMAT: oneOf(['json', 'pretty'], {
-    default: 'json',
-    description: 'One JSON object a line, or text for a terminal.',
+  SLIPWAY_LOG_FORMAT: oneOf(['auto', 'json', 'pretty'], {
+    default: 'auto',
+    description: 'One JSON object a line, or text for people; auto: text where standard error is a terminal.',
   }),
 
   SLIPWAY_DRAIN_NOTICE_SECONDS: amount({
@@ -252,7 +252,6 @@ export const settings = z.object({
   SLIPWAY_TOKEN: secret('a token without spaces', /^[\x21-\x7e]{1,8192}$/, {
     description: 'For the command line: the token to send.',
   }),
-  SLIPWAY_CONTEXT: name({ description: 'For the command line: the saved server and token to use.' }),
 });
 
 export type SettingName = keyof typeof settings.shape;

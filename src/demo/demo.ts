@@ -69,6 +69,8 @@ export async function main(): Promise<void> {
     run.observer?.close();
     client.close();
   }
+  // After a signal, steps that nobody waits for any more still hold timers and streams: what is to be undone is undone.
+  process.exit();
 }
 
 /** SLIPWAY_URL may name the server or its endpoint; without it, the server that `npm start` starts here. */

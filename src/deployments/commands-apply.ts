@@ -22,7 +22,7 @@ import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
 import { run, type Parts } from './commands-parts.js';
 import { applyDeploymentSchema, type ApplyDeployment, type ApplyDeploymentInput } from './input.js';
-import { applySpec } from './intents.js';
+import { applyLabels, applySpec, type IntentDecision } from './intents.js';
 import { desiredReleaseId } from './model.js';
 import { deploymentChange, deploymentInsert, deploymentReadByName, deploymentState } from './store.js';
 
@@ -132,38 +132,64 @@ async function updateOnce(
     return versionConflict('deployment', row);
   }
   if (wanted.app !== undefined && wanted.app !== row.app) return neverChanges('app', row.app);
-  const target = await findTarget(db, grant, row, wanted);
-  if (!target.done) return target;
-  const { runtime, releaseId } = target.value;
-  const decision = applySpec(deploymentState(row), { ...wanted, releaseId });
+  const runtime = await findOwnRuntime(db, grant, row, wanted);
+  if (!runtime.done) return runtime;
+  const decided = await decideUpdate(db, grant, row, wanted);
+  if (!decided.done) return decided;
+  const decision = decided.value;
   if (decision.kind === 'refused') return refused(decision.failure);
   if (decision.kind === 'unchanged') return done({ deployment: row, result: 'UNCHANGED' });
-  if (decision.change.generation !== undefined && runtime.deletionRequestedAt !== null) {
-    return terminatingRuntime(runtime);
+  if (decision.change.generation !== undefined && runtime.value.deletionRequestedAt !== null) {
+    return terminatingRuntime(runtime.value);
   }
   const stamp = stampOf(grant, wanted.reason ?? decision.reason, wanted.message);
   const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
   return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
 }
 
-/** Where and what an update means: the runtime it must stay on, and the release it asks for or goes on wanting. */
-async function findTarget(
+/** Only an update that names a part of the spec asks for one: the runtime and the app never change and are only checked. */
+async function decideUpdate(
   db: Queryable,
   grant: Writing,
   row: DeploymentRow,
   wanted: ApplyDeployment,
-): Promise<Outcome<{ runtime: RuntimeRow; releaseId: string }, Failure<never>>> {
+): Promise<Outcome<IntentDecision, Failure<never>>> {
+  const state = deploymentState(row);
+  const { release, env, runtimeConfig, labels } = wanted;
+  if (release === undefined && env === undefined && runtimeConfig === undefined) {
+    return done(applyLabels(state, labels));
+  }
+  const releaseId = await findTarget(db, grant, row, release);
+  return releaseId.done ? done(applySpec(state, { ...wanted, releaseId: releaseId.value })) : releaseId;
+}
+
+/** The runtime that an update must stay on. */
+async function findOwnRuntime(
+  db: Queryable,
+  grant: Writing,
+  row: DeploymentRow,
+  wanted: ApplyDeployment,
+): Promise<Outcome<RuntimeRow, Failure<never>>> {
   const own = { id: row.runtimeId } as RuntimeRef; // a stored id of a runtime
   const runtime = await findRuntime(db, grant, row.namespace, wanted.runtime ?? own);
-  if (!runtime.done) return runtime;
-  if (runtime.value.id !== row.runtimeId) return neverChanges('runtime', row.runtimeId);
-  if (!wanted.release) {
+  if (!runtime.done || runtime.value.id === row.runtimeId) return runtime;
+  return neverChanges('runtime', row.runtimeId);
+}
+
+/** The release that an update asks for, or goes on wanting. */
+async function findTarget(
+  db: Queryable,
+  grant: Writing,
+  row: DeploymentRow,
+  wanted: ApplyDeployment['release'],
+): Promise<Outcome<string, Failure<never>>> {
+  if (!wanted) {
     const releaseId = desiredReleaseId(row);
-    if (releaseId !== null) return done({ runtime: runtime.value, releaseId });
+    if (releaseId !== null) return done(releaseId);
     return invalidInput([{ path: ['input', 'release'], message: 'must be given: the deployment has none' }]);
   }
-  const release = await findRelease(db, grant, row.namespace, wanted.release, row.app);
-  return release.done ? done({ runtime: runtime.value, releaseId: release.value.id }) : release;
+  const release = await findRelease(db, grant, row.namespace, wanted, row.app);
+  return release.done ? done(release.value.id) : release;
 }
 
 async function findRuntime(

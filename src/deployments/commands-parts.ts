@@ -21,7 +21,7 @@ export interface DeploymentDeps {
 
 export interface Parts extends DeploymentDeps {
   readonly cache: ObjectCache<DeploymentRow>;
-  readonly runtimeType: (id: string) => Promise<string | undefined>;
+  readonly runtimeType: (db: Queryable, id: string) => Promise<string | undefined>;
 }
 
 /** Where to read and where to write: in a transaction the same connection; outside one, only writes wake the feed. */

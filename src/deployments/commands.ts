@@ -63,7 +63,7 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
     else cache.note(change.after);
   });
   deps.feed.onNewHistory(() => cache.clear());
-  const parts: Parts = { ...deps, cache, runtimeType: runtimeTypes(deps.database) };
+  const parts: Parts = { ...deps, cache, runtimeType: runtimeTypes() };
   return {
     patchDeploymentStatus: (caller, input) => patchDeploymentStatus(parts, caller, input),
     applyDeployment: (caller, input) => applyDeployment(parts, caller, input),
@@ -117,14 +117,14 @@ async function reportOnce(
 ): Promise<DeploymentOutcome> {
   const cached = parts.cache.newest(patch.id);
   if (cached?.version === patch.expectedVersion && withinNamespaces(grant.namespaces, cached.namespace)) {
-    const decision = await decideReport(parts, cached, patch);
+    const decision = await decideReport(parts, on, cached, patch);
     const written = decision.kind === 'applied' ? await decision.write(grant, on.write) : undefined;
     if (written) return done(written);
   }
   const row = await deploymentRead(on.read, grant, patch.id);
   if (!row) return notFound('deployment');
   if (row.version !== patch.expectedVersion) return versionConflict('deployment', row);
-  const decision = await decideReport(parts, row, patch);
+  const decision = await decideReport(parts, on, row, patch);
   if (decision.kind === 'unchanged') return done(row);
   if (decision.kind === 'refused') return refused(decision.failure);
   const written = await decision.write(grant, on.write);
@@ -133,8 +133,8 @@ async function reportOnce(
   return winner ? versionConflict('deployment', winner) : notFound('deployment');
 }
 
-async function decideReport(parts: Parts, row: DeploymentRow, patch: PatchDeploymentStatus) {
-  const type = await parts.runtimeType(row.runtimeId);
+async function decideReport(parts: Parts, on: On, row: DeploymentRow, patch: PatchDeploymentStatus) {
+  const type = await parts.runtimeType(on.read, row.runtimeId);
   if (type === undefined) {
     throw new MalformedObjectError('DEPLOYMENT', row.id, 'runtime', 'there is no such runtime');
   }

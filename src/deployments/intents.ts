@@ -35,6 +35,13 @@ export interface WantedSpec {
 
 const UNCHANGED: IntentDecision = { kind: 'unchanged' };
 
+/** An edit of labels alone asks for nothing of what runs, so it fits every phase; undefined names none. */
+export function applyLabels(current: DeploymentState, labels: Labels | undefined): IntentDecision {
+  if (current.deletionRequestedAt !== null) return terminating();
+  if (labels === undefined || sameJson(labels, current.labels)) return UNCHANGED;
+  return { kind: 'applied', change: { labels }, reason: 'LabelsChanged' };
+}
+
 /** A spec change is one more generation and the way to it; labels alone are neither. */
 export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentDecision {
   const { env = current.env, runtimeConfig = current.runtimeConfig, labels = current.labels } = wanted;
@@ -44,11 +51,7 @@ export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentD
     !sameJson(env, current.env) ||
     !sameJson(runtimeConfig, current.runtimeConfig);
   if (current.deletionRequestedAt !== null) return terminating();
-  if (!specChanged) {
-    return sameJson(labels, current.labels)
-      ? UNCHANGED
-      : { kind: 'applied', change: { labels }, reason: 'LabelsChanged' };
-  }
+  if (!specChanged) return applyLabels(current, labels);
   const phase = phaseOnNewSpec(current);
   if (phase === 'refuse') return illegal(current.phase, 'a new spec', 'PENDING');
   return {
@@ -144,7 +147,7 @@ function moveTo(current: DeploymentState, phase: DeploymentPhase): DeploymentCha
 }
 
 function terminating(): IntentDecision {
-  const message = 'The deployment is being deleted; its spec can not change any more.';
+  const message = 'The deployment is being deleted; neither its spec nor its labels can change any more.';
   return { kind: 'refused', failure: refused({ kind: 'Terminating', message }).failure };
 }
 

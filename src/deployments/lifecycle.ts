@@ -6,6 +6,7 @@ import { z } from 'zod';
  *
  * - `facts`: moves that what happened makes; reported by the controller of an external runtime, or by the engine.
  * - `intents`: moves that a user's mutation makes. A report can never make them.
+ * - `engine`: moves that this server alone makes, at work on what an operator asked for. A report can never make them.
  * - settled: nothing more happens by itself. It never means that it went well: `failed` phases are settled too.
  * - terminal: nothing happens any more.
  *
@@ -15,6 +16,7 @@ import { z } from 'zod';
 interface PhaseRule {
   readonly facts: readonly string[];
   readonly intents: readonly string[];
+  readonly engine?: readonly string[];
   readonly settled: boolean;
   readonly failed: boolean;
   readonly terminal: boolean;
@@ -137,9 +139,12 @@ export const LIFECYCLE = {
   },
   TEARDOWN_REQUIRED: {
     ...SETTLED,
-    facts: ['DELETED', 'TEARDOWN_FAILED'],
+    facts: [],
     intents: [],
-    meaning: 'Resources that outlive releases remain until they are torn down.',
+    // Tearing down is an admin's to begin: whoever reports on what runs must not be able to say that it was done.
+    engine: ['DELETED', 'TEARDOWN_FAILED'],
+    meaning:
+      'Resources that outlive releases remain until they are torn down. No report ends this; an admin can drop the record (`deleteDeployment` with mode FORGET).',
   },
   TEARDOWN_FAILED: {
     ...FAILED,
@@ -185,6 +190,7 @@ export function edgeOf(from: DeploymentPhase, to: DeploymentPhase): Edge | null 
   const rule = TABLE[from];
   if (rule.facts.includes(to)) return 'fact';
   if (rule.intents.includes(to)) return 'intent';
+  if (rule.engine?.includes(to)) return 'engine';
   if (rule.terminal || from === to) return null;
   if (to === 'ERROR') return 'engine';
   if (to === 'DELETED') return 'audited';
@@ -297,13 +303,11 @@ export function lifecycleProblems(table: Readonly<Record<string, PhaseRule>> = T
   const phases = Object.keys(table);
   const problems: string[] = [];
   for (const [phase, rule] of Object.entries(table)) {
-    const edges = [...rule.facts, ...rule.intents];
+    const edges = edgesOut(rule);
     for (const to of edges) {
       if (!(to in table)) problems.push(`${phase} leads to ${to}, which is no phase`);
       if (to === phase) problems.push(`${phase} leads to itself`);
-      if (rule.facts.includes(to) && rule.intents.includes(to)) {
-        problems.push(`${phase} to ${to} is fact and intent`);
-      }
+      if (edges.indexOf(to) !== edges.lastIndexOf(to)) problems.push(`${phase} to ${to} is of two kinds`);
     }
     if (rule.terminal && edges.length > 0) problems.push(`${phase} is terminal and has an edge out`);
     if (!rule.terminal && edges.length === 0) {
@@ -318,13 +322,17 @@ export function lifecycleProblems(table: Readonly<Record<string, PhaseRule>> = T
   return problems;
 }
 
+function edgesOut({ facts, intents, engine = [] }: PhaseRule): readonly string[] {
+  return [...facts, ...intents, ...engine];
+}
+
 function reachable(table: Readonly<Record<string, PhaseRule>>): ReadonlySet<string> {
   // ERROR is entered by the engine from anywhere.
   const reached = new Set<string>([FIRST_PHASE, 'ERROR']);
   for (const phase of reached) {
     const rule = table[phase];
     // A set hands out what is added while it is walked.
-    for (const to of rule ? [...rule.facts, ...rule.intents] : []) reached.add(to);
+    for (const to of rule ? edgesOut(rule) : []) reached.add(to);
   }
   return reached;
 }

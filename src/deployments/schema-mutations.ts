@@ -191,7 +191,9 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     }),
   });
   addMutation(builder, 'applyDeployment', {
-    description: 'Creates a deployment, or changes what is wanted of it, by name.',
+    description:
+      'Creates a deployment, or changes what is wanted of it, by name. An update that names a part of the spec (`release`, `env` or `runtimeConfig`) wants it deployed, which deploys again what was undeployed. ' +
+      'One that names none edits labels alone, in every phase: nothing moves and no generation begins. Once deletion was requested, both are refused (Terminating).',
     object: 'DEPLOYMENT',
     input,
     payload,

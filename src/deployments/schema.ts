@@ -151,7 +151,8 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
     targetRelease: t.field({
       type: types.Release,
       nullable: true,
-      description: 'What it is moving to; null if it is not moving, or the caller may not see it.',
+      description:
+        'What it is moving to. Where nothing runs (UNDEPLOYED, DELETED), what it would run: deploying again needs to name no release. Null once it runs what is wanted, or if the caller may not see it.',
       resolve: (row, _args, { load }) =>
         row.targetReleaseId === null ? null : load.byId('RELEASE', row.targetReleaseId),
     }),

@@ -131,7 +131,9 @@ function carriesFacts({ runtime, environmentInfo, conditions }: StatusReport): b
 function illegal(from: DeploymentPhase, to: DeploymentPhase): Failure<never> & { kind: 'InvalidTransition' } {
   const allowed = rulesOf(from).facts;
   const edge = edgeOf(from, to);
-  const why = edge === 'intent' ? ': only a user’s mutation makes that move' : '';
+  const by = { intent: 'a user’s mutation', engine: 'the server itself', fact: null, audited: null };
+  const only = edge === null ? null : by[edge];
+  const why = only === null ? '' : `: only ${only} makes that move`;
   const ways = allowed.length > 0 ? `a report may move it to ${allowed.join(', ')}` : 'no report moves it';
   const message = `\`phase\` must not go from ${from} to ${to} by a report${why}; from ${from}, ${ways}.`;
   return { kind: 'InvalidTransition', message, from, to, allowed };

@@ -15,7 +15,7 @@ import type {
 } from '../store/public-types.js';
 import { operationError } from './errors.js';
 import type { Builder, Types } from './graph-types.js';
-import { decodePageCursor, encodePageCursor } from './page-cursor.js';
+import { decodePageCursor, encodePageCursor, type ListOrder } from './page-cursor.js';
 import { selectedFields } from './selected-fields.js';
 
 /**
@@ -34,10 +34,6 @@ export interface PageArgs {
   readonly before?: Optional<string>;
   readonly orderBy?: Optional<{ readonly field?: Optional<SortField>; readonly direction: SortDirection }>;
 }
-interface Order {
-  readonly field: SortField;
-  readonly direction: SortDirection;
-}
 interface ConnectionRow {
   readonly id: string;
   readonly createdAt: Date;
@@ -45,7 +41,7 @@ interface ConnectionRow {
 }
 export interface Connection<Row = ConnectionRow> {
   readonly page: PageResult<Row>;
-  readonly order: Order;
+  readonly order: ListOrder;
   readonly forward: boolean;
   /** Whether the range began or ended at a cursor. */
   readonly after: boolean;
@@ -91,7 +87,7 @@ export function addConnectionType<Row extends ConnectionRow>(
   const node = nodeType as unknown as ObjectRef<Types, ConnectionRow>;
   const what = name.toLowerCase();
   const edge = builder
-    .objectRef<{ readonly node: ConnectionRow; readonly order: Order }>(`${name}Edge`)
+    .objectRef<{ readonly node: ConnectionRow; readonly order: ListOrder }>(`${name}Edge`)
     .implement({
       description: `One ${what} of a page, and its place.`,
       fields: (t) => ({
@@ -148,7 +144,8 @@ export async function readConnection<T extends PublicTable>(
   if (typeof args.first === 'number' && typeof args.last === 'number') {
     throw operationError('BAD_USER_INPUT', '`first` and `last` must not be given together.');
   }
-  const order: Order = {
+  const order: ListOrder = {
+    table,
     field: args.orderBy?.field ?? 'createdAt',
     direction: args.orderBy?.direction ?? 'asc',
   };
@@ -171,16 +168,16 @@ export async function readConnection<T extends PublicTable>(
   return { page, order, forward, after: after !== null, before: before !== null, asOf };
 }
 
-function place(cursor: Optional<string>, order: Order, argument: string): Keyset | null {
+function place(cursor: Optional<string>, order: ListOrder, argument: string): Keyset | null {
   if (cursor === null || cursor === undefined) return null;
-  const decoded = decodePageCursor(cursor, order.field);
+  const decoded = decodePageCursor(cursor, order);
   if (decoded) return decoded;
-  throw operationError('BAD_PAGE_CURSOR', `\`${argument}\` is not a cursor of a page in this order.`);
+  throw operationError('BAD_PAGE_CURSOR', `\`${argument}\` is not a cursor of this list in this order.`);
 }
 
-function cursorOf(order: Order, row: ConnectionRow): string {
+function cursorOf(order: ListOrder, row: ConnectionRow): string {
   const value = order.field === 'createdAt' ? row.createdAt : selected(row.name ?? null, 'name');
-  return encodePageCursor(order.field, { value, id: row.id });
+  return encodePageCursor(order, { value, id: row.id });
 }
 
 function pageInfoOf({ page, order, forward, after, before }: Connection) {

@@ -1,6 +1,6 @@
 import { GraphQLError, Kind, valueFromASTUntyped } from 'graphql';
 
-import { parseMoment } from '../kernel/clock.js';
+import { FIRST_MOMENT, LAST_MOMENT, parseMoment } from '../kernel/clock.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { Builder } from './graph-types.js';
 
@@ -10,7 +10,7 @@ const CURSOR_MAX_CHARACTERS = 4_096;
 export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
   builder.scalarType('DateTime', {
     description: 'A moment in UTC with milliseconds, as ISO 8601 writes it: `2026-11-30T12:00:00.000Z`.',
-    serialize: (value) => value.toISOString(),
+    serialize: dateTimeText,
     parseValue: (value) => {
       const moment = typeof value === 'string' ? parseMoment(value) : undefined;
       if (!moment) {
@@ -45,6 +45,16 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
   });
 }
 
+/**
+ * Total, so that one row cannot fail a whole page. What no check of the database lets in comes out as the nearest moment
+ * that clients can read; for what is no moment at all, `infinity` in a driver's hands, that is the last one.
+ */
+export function dateTimeText(value: Date | number): string {
+  const milliseconds = Number(value);
+  if (milliseconds < FIRST_MOMENT.getTime()) return FIRST_MOMENT.toISOString();
+  return milliseconds <= LAST_MOMENT.getTime() ? new Date(milliseconds).toISOString() : LAST_MOMENT.toISOString();
+}
+
 function asObject(value: unknown): JsonObject {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     throw new GraphQLError('JSONObject must be an object.');
@@ -55,6 +65,8 @@ function asObject(value: unknown): JsonObject {
 /** Only the shape; the rules of keys and values are the domain's, which names all that are broken. */
 function asLabels(value: unknown): Readonly<Record<string, string>> {
   const object = asObject(value);
+  // Schemas and copies of objects drop this one key without a word.
+  if (Object.hasOwn(object, '__proto__')) throw new GraphQLError('Labels must not have the key `__proto__`.');
   for (const text of Object.values(object)) {
     if (typeof text !== 'string') throw new GraphQLError('Labels must have text values.');
   }

@@ -22,7 +22,7 @@ export function loggableError(error: unknown, depth = 0): LoggableError {
   return {
     type: error.name,
     // graphql-js prints what was thrown, whole, into the error that it makes of it.
-    message: error.name === 'NonErrorThrown' ? 'something that is no Error was thrown' : cleaned(error.message, MESSAGE_MAX),
+    message: error.name === 'NonErrorThrown' ? 'something that is no Error was thrown' : cleaned(essence(error), MESSAGE_MAX),
     ...(typeof code === 'string' && /^\w{1,40}$/.test(code) ? { code } : {}),
     ...(error.stack === undefined ? {} : { stack: frames(error.stack) }),
     ...(error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: loggableError(error.cause, depth + 1) }),
@@ -30,6 +30,11 @@ export function loggableError(error: unknown, depth = 0): LoggableError {
       ? { errors: error.errors.slice(0, CAUSES_MAX).map((one) => loggableError(one, depth + 1)) }
       : {}),
   };
+}
+
+/** Prisma may put the code around the failed call, and its path, before the line that says what is wrong. */
+function essence({ name, message }: Error): string {
+  return name.startsWith('Prisma') ? (message.trimEnd().split('\n').at(-1) ?? '') : message;
 }
 
 function asText(value: unknown): string {

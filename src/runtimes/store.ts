@@ -252,12 +252,13 @@ export async function runtimesPurgeUnchecked(db: Queryable, cutoff: Date, batch:
 const TYPES_MAX = 10_000;
 
 /** The type of a runtime never changes and ids are never used again, so what was read once is right for good. */
-export function runtimeTypes(database: Pick<Database, 'pool'>): (id: string) => Promise<string | undefined> {
+export function runtimeTypes(): (db: Queryable, id: string) => Promise<string | undefined> {
   const known = new LRUCache<string, string>({ max: TYPES_MAX });
-  return async (id) => {
+  // Over the caller's own connection: one that holds a transaction open must not wait for a second one of a full pool.
+  return async (db, id) => {
     const remembered = known.get(id);
     if (remembered !== undefined) return remembered;
-    const result = await database.pool.query<{ type: string }>({
+    const result = await db.query<{ type: string }>({
       name: 'read_runtime_type',
       text: 'SELECT type FROM runtime WHERE id = $1',
       values: [id],

@@ -9,7 +9,7 @@ import { PrismaClient } from './generated/prisma/client.js';
 import { publicReads } from './public-reads.js';
 
 export async function warmUpReads(): Promise<void> {
-  const prisma = new PrismaClient({ adapter: emptyDatabase });
+  const prisma = new PrismaClient({ adapter: emptyDatabase, errorFormat: 'minimal' });
   const reads = publicReads({ prisma });
   await reads.page('deployment', {
     where: { AND: [] },

@@ -17,6 +17,9 @@ export interface DrainSettings {
   readonly finishMs: number;
 }
 
+/** For requests that are still arriving when all is closed: of the time to finish, and no more of it than this. */
+const ARRIVAL_MS = 1_000;
+
 export const DEFAULT_DRAIN: DrainSettings = { noticeMs: 3_000, spreadMs: 20_000, finishMs: 5_000 };
 
 export interface DrainDeps {
@@ -50,9 +53,10 @@ export async function drainConnections(deps: DrainDeps): Promise<void> {
       hurry.addEventListener('abort', finish);
     });
 
-  deps.log.info({ connections: connections.open.size, inFlight: inFlight.count }, 'draining');
+  const { count, arriving } = inFlight;
+  deps.log.info({ connections: connections.open.size, inFlight: count, arriving }, 'draining');
   // With nobody connected there is nobody to give notice to.
-  if (connections.open.size > 0 || inFlight.count > 0) await wait(settings.noticeMs);
+  if (connections.open.size > 0 || count > 0 || arriving > 0) await wait(settings.noticeMs);
   deps.stopAccepting();
 
   const all = [...connections.open];
@@ -66,9 +70,19 @@ export async function drainConnections(deps: DrainDeps): Promise<void> {
   // Those that came in during the notice or were just shaking hands.
   for (const connection of connections.open) connection.end(CLOSE.restart, 'Server stops: connect again');
 
-  await Promise.race([inFlight.idle(), wait(settings.finishMs)]);
-  if (inFlight.count > 0) deps.log.warn({ inFlight: inFlight.count }, 'drain cut operations that did not end');
+  await finishWork(deps, wait);
   // Lets last answers and close frames leave: an end is no more than a promise until the kernel has it.
   await wait(Math.min(100, settings.finishMs));
   deps.cut();
+}
+
+/** First the arrivals, so that one that comes in time is waited for as the operation that it is then. */
+async function finishWork({ clock, inFlight, log, settings }: DrainDeps, wait: (ms: number) => Promise<void>): Promise<void> {
+  const fromMs = clock.monotonicMs();
+  await Promise.race([inFlight.arrived(), wait(Math.min(ARRIVAL_MS, settings.finishMs))]);
+  const leftMs = settings.finishMs - (clock.monotonicMs() - fromMs);
+  await Promise.race([inFlight.idle(), wait(Math.max(0, leftMs))]);
+  const { count, arriving } = inFlight;
+  if (count > 0) log.warn({ inFlight: count }, 'drain cut operations that did not end');
+  if (arriving > 0) log.info({ arriving }, 'drain cut requests that never arrived in full');
 }

@@ -137,7 +137,7 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
       response.setHeader('www-authenticate', 'Bearer');
       return refuse(401, refusals.unauthenticated(actor.message, actor.reason));
     }
-    const asked = isGet ? requestFromQuery(target.query) : await requestFromPost(request, limits);
+    const asked = isGet ? requestFromQuery(target.query) : await deps.inFlight.receive(requestFromPost(request, limits));
     if (asked instanceof Refused) return refuse(asked.status, asked.error);
     if (asked instanceof GraphQLError) return refuse(400, asked);
     const caller: Caller = { actor, requestId, traceId: traceIdOf(request) };

@@ -10,7 +10,7 @@ import type { GraphQLDoor } from './graphql-door.js';
 import type { Authenticator } from './ports.js';
 import type { Probes } from './probes.js';
 import { refusals } from './refusal.js';
-import { bearerOf, GRAPHQL_PATH, peerOf, requestIdOf, targetOf } from './request.js';
+import { bearerOf, GRAPHQL_PATH, hasManyHosts, peerOf, requestIdOf, targetOf } from './request.js';
 import type { SocketDoor } from './websocket.js';
 
 /**
@@ -89,6 +89,7 @@ const PREFLIGHT = {
 const KNOWN_PATHS: ReadonlySet<string> = new Set([GRAPHQL_PATH, '/livez', '/readyz', '/metrics', '/']);
 
 async function route(deps: HttpDeps, request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
+  if (hasManyHosts(request)) return json(response, 400, refusals.badRequest('There must be one Host header.'));
   const target = targetOf(request);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   // Probes come from the machine itself, by whatever name or address it has, and tell nothing.
@@ -134,6 +135,7 @@ function upgrade(deps: HttpDeps, request: IncomingMessage, socket: Duplex, head:
   const refuse = (status: string) => {
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   };
+  if (hasManyHosts(request)) return refuse('400 Bad Request');
   if (targetOf(request)?.path !== GRAPHQL_PATH) return refuse('404 Not Found');
   if (deps.origins.refusal(request.headers) !== undefined) return refuse('403 Forbidden');
   if (deps.isDraining()) return refuse('503 Service Unavailable');

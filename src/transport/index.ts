@@ -63,6 +63,8 @@ export interface Transport {
     readonly groups: number;
     readonly principals: number;
     readonly inFlight: number;
+    /** Requests whose body is not complete. */
+    readonly arriving: number;
     readonly unsentBytes: number;
   };
 }
@@ -142,6 +144,7 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
         groups: hub.groups,
         principals: connections.principals,
         inFlight: inFlight.count,
+        arriving: inFlight.arriving,
         unsentBytes: connections.unsentBytes,
       };
     },

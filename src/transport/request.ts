@@ -20,6 +20,15 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
+/**
+ * Whether the Host header is there more than once. Node keeps the first; a proxy in front may have judged by the other,
+ * so neither is believed.
+ */
+export function hasManyHosts({ rawHeaders }: IncomingMessage): boolean {
+  // Names and values take turns.
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1;
+}
+
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
 /** The trace id of a W3C `traceparent`, or null. */
 export function traceIdOf(request: IncomingMessage): string | null {

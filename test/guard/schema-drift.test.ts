@@ -8,8 +8,14 @@ const datamodel = readFileSync(fileURLToPath(new URL('../../prisma/schema.prisma
 
 /** What a datamodel cannot say, so Prisma neither makes nor misses it. Whoever adds one adds it here. */
 const UNKNOWN_TO_PRISMA = [
+  'check agent.agent_moments',
+  'check agent_internal.agent_internal_moments',
   'check deployment.deployment_deleted_phase',
+  'check deployment.deployment_moments',
   'check log_state.log_state_one_row',
+  'check runtime.runtime_moments',
+  'check token.token_moments',
+  'check token_use.token_use_moments',
   'partial index deployment.deployment_live_name_key',
   'partial index runtime.runtime_live_name_key',
   'view agent_liveness',

@@ -105,13 +105,14 @@ export async function inPhase(
   const { runtime, release } = seeded;
   const leaving = /^(DELET|TEARDOWN)/.test(phase);
   await domain.database.pool.query(
-    `INSERT INTO deployment (id, namespace, name, app, runtime_id, phase, target_release_id, deletion_requested_at, deleted_at)
-     VALUES ($1, 'default', $2, 'shop', $3, $4::"DeploymentPhase", $5, $6, $7)`,
+    `INSERT INTO deployment (id, namespace, name, app, runtime_id, phase, desired_state, target_release_id, deletion_requested_at, deleted_at)
+     VALUES ($1, 'default', $2, 'shop', $3, $4::"DeploymentPhase", $5::"DesiredState", $6, $7, $8)`,
     [
       id,
       freshName('dep'),
       runtime.id,
       phase,
+      /^UNDEPLOY/.test(phase) ? 'UNDEPLOYED' : 'DEPLOYED',
       release.id,
       leaving ? systemClock.now() : null,
       phase === 'DELETED' ? systemClock.now() : null,

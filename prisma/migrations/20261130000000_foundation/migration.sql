@@ -265,6 +265,16 @@ ALTER TABLE "agent_internal" ADD CONSTRAINT "agent_internal_agent_id_fkey" FOREI
 ALTER TABLE "token_use" ADD CONSTRAINT "token_use_token_id_fkey" FOREIGN KEY ("token_id") REFERENCES "token"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "token_secret" ADD CONSTRAINT "token_secret_token_id_fkey" FOREIGN KEY ("token_id") REFERENCES "token"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 
+-- Moments -----------------------------------------------------------------------------------------------------------
+-- Of the years 1 to 9999, never infinite: the log and its readers write years with four digits. A moment that they
+-- could not read would stop the feed of every server.
+ALTER TABLE "runtime" ADD CONSTRAINT "runtime_moments" CHECK ("deletion_requested_at" >= '0001-01-01 00:00:00+00' AND "deletion_requested_at" < '10000-01-01 00:00:00+00' AND "deleted_at" >= '0001-01-01 00:00:00+00' AND "deleted_at" < '10000-01-01 00:00:00+00');
+ALTER TABLE "deployment" ADD CONSTRAINT "deployment_moments" CHECK ("deletion_requested_at" >= '0001-01-01 00:00:00+00' AND "deletion_requested_at" < '10000-01-01 00:00:00+00' AND "deleted_at" >= '0001-01-01 00:00:00+00' AND "deleted_at" < '10000-01-01 00:00:00+00');
+ALTER TABLE "agent" ADD CONSTRAINT "agent_moments" CHECK ("deleted_at" >= '0001-01-01 00:00:00+00' AND "deleted_at" < '10000-01-01 00:00:00+00');
+ALTER TABLE "agent_internal" ADD CONSTRAINT "agent_internal_moments" CHECK ("last_heartbeat_at" >= '0001-01-01 00:00:00+00' AND "last_heartbeat_at" < '10000-01-01 00:00:00+00');
+ALTER TABLE "token" ADD CONSTRAINT "token_moments" CHECK ("expires_at" >= '0001-01-01 00:00:00+00' AND "expires_at" < '10000-01-01 00:00:00+00' AND "revoked_at" >= '0001-01-01 00:00:00+00' AND "revoked_at" < '10000-01-01 00:00:00+00');
+ALTER TABLE "token_use" ADD CONSTRAINT "token_use_moments" CHECK ("last_used_at" >= '0001-01-01 00:00:00+00' AND "last_used_at" < '10000-01-01 00:00:00+00');
+
 -- Guards ------------------------------------------------------------------------------------------------------------
 -- One function for every versioned table. SQLSTATE SL001: an update that is not exactly one version further;
 -- SL002: an identity that would change; SL003: a first version other than 1; SL004: TRUNCATE; SL005: a release.
@@ -323,7 +333,9 @@ END $$;
 -- "after" is built from explicit columns: a column added to a table is in no event until it is named here. A row that
 -- is marked deleted has had its DELETE change with that mark, so removing the row itself
 -- later says nothing more; a row removed without the mark gets its DELETE change from the removal.
-CREATE FUNCTION "slipway_log_runtime"() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Moments are written in UTC, whatever the zone of the session: others have years of five digits at the end of 9999, and
+-- offsets with seconds before 1900, which readers cannot parse.
+CREATE FUNCTION "slipway_log_runtime"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
@@ -361,7 +373,7 @@ CREATE TRIGGER "log_insert" AFTER INSERT ON "runtime" FOR EACH ROW EXECUTE FUNCT
 CREATE TRIGGER "log_delete" AFTER DELETE ON "runtime" FOR EACH ROW WHEN (NOT (OLD.deleted_at IS NOT NULL)) EXECUTE FUNCTION "slipway_log_runtime"();
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "runtime" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
 
-CREATE FUNCTION "slipway_log_release"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "slipway_log_release"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
@@ -397,7 +409,7 @@ CREATE TRIGGER "log_insert" AFTER INSERT ON "release" FOR EACH ROW EXECUTE FUNCT
 CREATE TRIGGER "log_delete" AFTER DELETE ON "release" FOR EACH ROW EXECUTE FUNCTION "slipway_log_release"();
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "release" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
 
-CREATE FUNCTION "slipway_log_deployment"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "slipway_log_deployment"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
@@ -435,7 +447,7 @@ CREATE TRIGGER "log_insert" AFTER INSERT ON "deployment" FOR EACH ROW EXECUTE FU
 CREATE TRIGGER "log_delete" AFTER DELETE ON "deployment" FOR EACH ROW WHEN (NOT (OLD.deleted_at IS NOT NULL)) EXECUTE FUNCTION "slipway_log_deployment"();
 CREATE TRIGGER "guard_truncate" BEFORE TRUNCATE ON "deployment" FOR EACH STATEMENT EXECUTE FUNCTION "slipway_guard_truncate"();
 
-CREATE FUNCTION "slipway_log_agent"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "slipway_log_agent"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (
@@ -481,7 +493,7 @@ BEGIN
 END $$;
 CREATE TRIGGER "judged" AFTER UPDATE ON "agent" FOR EACH ROW WHEN (OLD.health IS DISTINCT FROM NEW.health OR OLD.congestion_threshold IS DISTINCT FROM NEW.congestion_threshold) EXECUTE FUNCTION "slipway_agent_judged"();
 
-CREATE FUNCTION "slipway_log_token"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "slipway_log_token"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         WITH c AS (

@@ -4,7 +4,8 @@ import { loggableError, type LoggableError } from '../../kernel/loggable-error.j
 
 export interface LoggerOptions {
   readonly level: string;
-  readonly format: 'json' | 'pretty';
+  /** `auto`: `pretty` where standard error is a terminal. */
+  readonly format: 'auto' | 'json' | 'pretty';
   /** Where lines go; standard error by default, so that what a command prints stays readable and pipeable. */
   readonly write?: (line: string) => void;
 }
@@ -21,6 +22,7 @@ export function createLogger({
   format,
   write = (line) => process.stderr.write(line),
 }: LoggerOptions): Logger {
+  const asJson = format === 'json' || (format === 'auto' && !process.stderr.isTTY);
   return pino(
     {
       level,
@@ -29,7 +31,7 @@ export function createLogger({
       redact: { paths: REDACTED, censor: '[redacted]' },
       serializers: { err: loggableError },
     },
-    { write: format === 'json' ? write : (line) => write(asText(line)) },
+    { write: asJson ? write : (line) => write(asText(line)) },
   );
 }
 

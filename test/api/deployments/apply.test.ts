@@ -11,6 +11,7 @@ import {
   domainOf,
   failureOf,
   freshName,
+  inPhase,
   report,
   stored,
   TO_RUNNING,
@@ -141,6 +142,33 @@ describe('applyDeployment', () => {
       await domain.applyDeployment(deployer, { name: running.name, labels: { 'example.com/team': 'x' } }),
     );
     expect(row).toMatchObject({ version: running.version + 1, generation: 1, phase: 'RUNNING' });
+  });
+
+  it.each(['UNDEPLOYED', 'UNDEPLOYING', 'UNDEPLOY_FAILED', 'UPDATE_FAILED', 'ERROR'] as const)(
+    'edits the labels of what is %s, and nothing else of it',
+    async (phase) => {
+      const seeded = await aDeployment(domain);
+      const row = await inPhase(domain, seeded, phase);
+      // What never changes is only checked: naming it asks for nothing.
+      const input = { name: row.name, app: 'shop', runtime: { id: seeded.runtime.id }, labels: { a: 'b' } };
+      const { result, deployment } = valueOf(await domain.applyDeployment(deployer, input));
+      expect(result).toBe('UPDATED');
+      expect(deployment).toEqual({
+        ...row,
+        labels: { a: 'b' },
+        version: row.version + 1,
+        updatedAt: deployment.updatedAt,
+      });
+      expect(valueOf(await domain.applyDeployment(deployer, input)).result).toBe('UNCHANGED');
+      expect(valueOf(await domain.applyDeployment(deployer, { name: row.name })).result).toBe('UNCHANGED');
+    },
+  );
+
+  it('edits no labels of what is being deleted', async () => {
+    const row = await inPhase(domain, await aDeployment(domain), 'DELETE_FAILED');
+    const outcome = await domain.applyDeployment(deployer, { name: row.name, labels: { a: 'b' } });
+    expect(failureOf(outcome)).toMatchObject({ kind: 'Terminating' });
+    expect(await stored(store, row.id)).toEqual(row);
   });
 
   it('sees a conflict only when a version was expected', async () => {

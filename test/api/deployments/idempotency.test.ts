@@ -52,6 +52,19 @@ describe('idempotency keys', () => {
     expect(await changesOf(stores[0], deployment.id)).toHaveLength(2);
   });
 
+  it('need one session each, also on a server that has not met the runtime and has none to spare', async () => {
+    const { deployment } = await aDeployment(domains[0]);
+    const store = openStore(test, 'small', 2);
+    const domain = domainOf(store, clock);
+    const patch = { id: deployment.id, expectedVersion: 1, phase: 'INITIAL_SETUP' } as const;
+    const idempotencyKey = freshName('key');
+    const outcomes = await Promise.all(
+      Array.from({ length: REPLAYS }, () => domain.patchDeploymentStatus(local, { ...patch, idempotencyKey })),
+    );
+    for (const outcome of outcomes) expect(valueOf(outcome)).toMatchObject({ version: 2 });
+    await store.close();
+  });
+
   it('give the first result again after the object has moved on', async () => {
     const { deployment } = await aDeployment(domains[0]);
     const idempotencyKey = freshName('key');

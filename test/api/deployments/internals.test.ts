@@ -238,11 +238,13 @@ describe('internal metadata', () => {
       ]);
       const row = await report(domain, await stored(store, id), ['INITIAL_SETUP', 'PROVISIONING', 'RUNNING']);
       expect(row).toMatchObject({ phase: 'RUNNING', currentReleaseId: null, targetReleaseId: null });
-      const outcome = await domain.applyDeployment(local, { name: deployment.name, labels: { a: 'b' } });
+      const { name } = deployment;
+      const outcome = await domain.applyDeployment(local, { name, runtimeConfig: { x: 1 } });
       expect(failureOf(outcome)).toMatchObject({
         kind: 'InvalidInput',
         issues: [{ path: ['input', 'release'] }],
       });
+      expect(valueOf(await domain.applyDeployment(local, { name, labels: { a: 'b' } })).result).toBe('UPDATED');
     });
 
     it('no runtime: an error that names the deployment', async () => {

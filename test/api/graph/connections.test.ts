@@ -32,6 +32,11 @@ async function page(variables: Record<string, unknown>) {
   return { names: nodes.map((node: { name: string }) => node.name), pageInfo, edges };
 }
 
+const NOON = '2026-11-30T12:00:00.000Z';
+const BY_NAME = { orderBy: { field: 'NAME', direction: 'ASC' } };
+const packed = (...parts: readonly string[]): string =>
+  Buffer.from(JSON.stringify([1, ...parts])).toString('base64url');
+
 describe('deployments', () => {
   it('pages forward without meeting an object twice or missing one', async () => {
     const seen: string[] = [];
@@ -68,8 +73,22 @@ describe('deployments', () => {
     await graph.database.pool.query('DELETE FROM deployment WHERE id = $1', [later.id]);
   });
 
+  it('takes a cursor that was put together as ours are', async () => {
+    const after = packed('deployment', 'createdAt', 'asc', '2020-01-01T00:00:00.000Z', 'dep_x');
+    expect((await page({ after })).names).toHaveLength(ROWS);
+  });
+
   it.each([
-    ['of another order', { after: Buffer.from('[1,"name","d1","dep_x"]').toString('base64url') }],
+    ['of another order', { after: packed('deployment', 'name', 'asc', 'd1', 'dep_x') }],
+    ['of another direction', { after: packed('deployment', 'createdAt', 'desc', NOON, 'dep_x') }],
+    ['of another list', { after: packed('release', 'createdAt', 'asc', NOON, 'dep_x') }],
+    ['of another format', { after: Buffer.from(`[1,"createdAt","${NOON}","dep_x"]`).toString('base64url') }],
+    ['with NUL in its id', { after: packed('deployment', 'createdAt', 'asc', NOON, '\0') }],
+    ['with half a character in its id', { after: packed('deployment', 'createdAt', 'asc', NOON, '\ud800') }],
+    ['before all time', { after: packed('deployment', 'createdAt', 'asc', '-271821-04-20T00:00:00.000Z', 'dep_1') }],
+    ['before our era', { before: packed('deployment', 'createdAt', 'asc', '-004713-01-01T00:00:00.000Z', 'dep_1') }],
+    ['with NUL in its name', { ...BY_NAME, after: packed('deployment', 'name', 'asc', '\0', 'dep_1') }],
+    ['with NUL behind its name', { ...BY_NAME, after: packed('deployment', 'name', 'asc', 'a', '\0') }],
     ['that was made up', { after: 'bm9wZQ' }],
     ['that is no base64', { before: '€' }],
   ])('refuses a cursor %s with BAD_PAGE_CURSOR', async (_what, variables) => {
@@ -159,5 +178,36 @@ describe('deployments', () => {
       totalCount: ROWS,
       nodes: [{ name: 'd3' }, { name: 'd4' }],
     });
+  });
+});
+
+describe('text that no stored text can be', () => {
+  const NUL = 'a\0';
+  it.each([
+    ['query ($x: ID) { changes(objectId: $x) { nodes { objectId } } }', { changes: { nodes: [] } }],
+    ['query ($x: ID) { deployment(id: $x) { id } }', { deployment: null }],
+    ['query ($x: String) { deployment(name: $x) { id } }', { deployment: null }],
+    ['query ($x: String) { deployment(namespace: $x, name: "a") { id } }', { deployment: null }],
+    ['query ($x: String) { runtime(name: $x) { id } }', { runtime: null }],
+    ['query ($x: String) { agent(name: $x) { id } }', { agent: null }],
+    ['query ($x: ID!) { node(id: $x) { id } }', { node: null }],
+  ])('%s finds nothing, or is bad input', async (query, nothing) => {
+    for (const x of [NUL, '\ud800', 'dep_1', '']) {
+      const { data, errors } = await graph.run(query, { x });
+      if (errors.length === 0) expect(data).toEqual(nothing);
+      else expect(errors, JSON.stringify(x)).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
+    }
+  });
+
+  it.each([
+    { name: { equals: NUL } },
+    { name: { startsWith: NUL } },
+    { name: { in: [NUL] } },
+    { namespace: { notIn: [NUL] } },
+    { labels: [{ key: NUL, operator: 'EXISTS' }] },
+    { labels: [{ key: 'a', operator: 'IN', values: [NUL] }] },
+  ])('the filter %j finds nothing, or is bad input', async (filter) => {
+    const { errors } = await graph.run(PAGE, { filter });
+    for (const error of errors) expect(error).toMatchObject({ extensions: { code: 'BAD_USER_INPUT' } });
   });
 });

@@ -61,7 +61,7 @@ const filterOf = (leaf: fc.Arbitrary<object>) =>
 const label = fc
   .tuple(text, fc.constantFrom('IN', 'NOT_IN'))
   .map(([value, operator]): object => ({ labels: [{ key: 'team', operator, values: [value] }] }));
-export const deploymentFilter = filterOf(fc.oneof(leafOf('namespace', 'name', 'app'), label));
+const deploymentFilter = filterOf(fc.oneof(leafOf('namespace', 'name', 'app'), label));
 const LISTS: readonly (readonly [field: string, input: string, selection: string, filter: fc.Arbitrary<object | null>])[] = [
   ['deployments', 'DeploymentFilter', DEPLOYMENT, deploymentFilter],
   ['runtimes', 'RuntimeFilter', RUNTIME, filterOf(fc.oneof(leafOf('namespace', 'name'), label))],
@@ -167,6 +167,7 @@ const LATEST = `subscription ($filter: DeploymentFilter, $after: ChangeCursor, $
   ... on DeploymentChanged { deployment { id name runtime @include(if: $flag) { id name } } } ... on DeploymentRemoved { id deployment { ${DEPLOYMENT} } } } }`;
 /** Equal for all, so that all share its executions as far as their rights allow. */
 export const UNFILTERED = EVERY;
+export const SNAPSHOT = LATEST;
 
 const moves = fc.constant(body('move', false, () => ({ query: '', variables: {} })));
 

@@ -85,6 +85,7 @@ describe('a server that is told to stop', () => {
     const { code, ms } = await endOf(server, 'SIGTERM');
     expect(code).toBe(0);
     expect(ms).toBeLessThan(END_MS);
+    expect(logLines(server).at(-1)).toMatchObject({ level: 30, msg: 'Stopped' });
   });
 
   it('ends at once when the last client has only kept its connection open', async () => {

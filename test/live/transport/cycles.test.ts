@@ -11,7 +11,7 @@ import { waitFor } from '../../support/wait-for.js';
  */
 const OPEN = 'subscription { deploymentPhaseChanged { value } }';
 const CYCLES = 200;
-const NOTHING = { connections: 0, subscriptions: 0, groups: 0, principals: 0, inFlight: 0, unsentBytes: 0 };
+const NOTHING = { connections: 0, subscriptions: 0, groups: 0, principals: 0, inFlight: 0, arriving: 0, unsentBytes: 0 };
 
 describe('opening and closing', () => {
   let server: TestTransport;

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { openEventStream } from '../../support/event-stream.js';
@@ -79,6 +82,44 @@ describe('a drain', () => {
     expect(await answer).toBe('cut');
     expect(server.logged).toContainEqual(expect.objectContaining({ level: 'warn', message: 'drain cut operations that did not end' }));
     server.mutations.release();
+  });
+
+  it('does not wait for a request that never arrives in full, and calls it no operation', async () => {
+    await start({ noticeMs: 10, spreadMs: 10, finishMs: 600_000 });
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const gone = once(socket, 'close');
+    socket.on('error', () => undefined); // a reset is an end too
+    socket.write(
+      `POST /graphql HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"query":`,
+    );
+    await waitFor(() => server.transport.open.arriving === 1, 'its head has arrived');
+    expect(server.transport.open.inFlight).toBe(0);
+    await server.transport.drain();
+    await gone;
+    const levels = server.logged.filter(({ message }) => message.startsWith('drain cut'));
+    expect(levels).toEqual([expect.objectContaining({ level: 'info', message: 'drain cut requests that never arrived in full' })]);
+  });
+
+  it('still answers a request whose body arrives during the drain', async () => {
+    await start({ noticeMs: 10, spreadMs: 10, finishMs: 600_000 });
+    server.mutations.hold = true;
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+    const body = JSON.stringify({ query: 'mutation { createRelease(name: "late") }' });
+    socket.write(
+      `POST /graphql HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    await waitFor(() => server.transport.open.arriving === 1, 'its head has arrived');
+    const drained = server.transport.drain();
+    await expect.poll(() => fetch(server.url).then(() => 'served', () => 'refused')).toBe('refused');
+    socket.write(body);
+    await waitFor(() => server.mutations.calls === 1, 'it runs');
+    server.mutations.release();
+    await drained;
+    expect(answer).toContain('{"data":{"createRelease":"late"}}');
   });
 
   it('ends at once when it is told to hurry', async () => {

@@ -91,6 +91,23 @@ describe('GraphQL over HTTP', () => {
     expect(body.data).toBeUndefined();
   });
 
+  it.each([
+    ['a request', '/graphql?query=%7Bhead%7D', ''],
+    ['a probe', '/livez', ''],
+    [
+      'a WebSocket handshake',
+      '/graphql',
+      'connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-protocol: graphql-transport-ws\r\n',
+    ],
+  ])('refuses %s with two Host headers with 400', async (_what, path, more) => {
+    const { host, hostname, port } = new URL(server.url);
+    const socket = createConnection(Number(port), hostname);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nHost: evil.example\r\n${more}\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer]; // no encoding is set
+    socket.destroy();
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 400 /);
+  });
+
   it('refuses a foreign Host and a foreign Origin with 403', async () => {
     expect((await server.post({ query: '{ head }' }, { origin: 'https://evil.example' })).status).toBe(403);
     const socket = createConnection(server.transport.port, '127.0.0.1');

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Slipway } from '../../../src/main.js';
+import { ask } from '../../support/api.js';
 import { createDatabase } from '../../support/database.js';
 import { openEventStream } from '../../support/event-stream.js';
 import { openAcknowledged, subscribe, type RawSocket } from '../../support/raw-socket.js';
@@ -99,5 +100,44 @@ describe('a whole server', () => {
       body: JSON.stringify({ query: getIntrospectionQuery({ inputValueDeprecation: true, schemaDescription: true, specifiedByUrl: true, oneOf: true }) }),
     });
     expect(await response.json()).not.toHaveProperty('errors');
+  });
+
+  it('takes no moment that would stop the feed of every server', async () => {
+    const create = (expiresAt: string) =>
+      ask(
+        server.url,
+        'mutation ($input: CreateTokenInput!) { createToken(input: $input) { ... on CreateTokenPayload { token { expiresAt } } } }',
+        { input: { name: 'ci', roles: ['VIEWER'], expiresAt } },
+      );
+    for (const moment of ['+010000-01-01T00:00:00.000Z', '2030-02-30T00:00:00Z', '2030-01-01T24:00:00Z']) {
+      expect((await create(moment)).errors, moment).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
+    }
+    const last = '9999-12-31T23:59:59.999Z';
+    expect(await create(last)).toEqual({ data: { createToken: { token: { expiresAt: last } } } });
+    const behind = server.store.database.pool.query(`UPDATE token SET version = 2, expires_at = 'infinity'`);
+    await expect(behind).rejects.toMatchObject({ code: '23514' });
+    await waitFor(async () => (await fetch(`${server.url}/readyz`)).status === 200, 'the feed goes on');
+  });
+
+  it.each([
+    [
+      'a variable',
+      'mutation ($input: CreateRuntimeInput!) { createRuntime(input: $input) { __typename } }',
+      '{"input":{"name":"a","type":"external","labels":{"__proto__":"x"}}}',
+    ],
+    [
+      'a part of a variable',
+      'mutation ($labels: Labels) { createRuntime(input: { name: "a", type: "external", labels: $labels }) { __typename } }',
+      '{"labels":{"team":"a","__proto__":"x"}}',
+    ],
+    [
+      'a literal',
+      'mutation { createRuntime(input: { name: "a", type: "external", labels: { __proto__: "x" } }) { __typename } }',
+      '{}',
+    ],
+  ])('refuses the label `__proto__` by name in %s', async (_what, query, variables) => {
+    const { errors } = await ask(server.url, query, JSON.parse(variables) as object);
+    expect(errors).toMatchObject([{ message: expect.stringContaining('`__proto__`') }]);
+    expect(errors?.[0]?.extensions?.['code']).toMatch(/^(BAD_USER_INPUT|GRAPHQL_VALIDATION_FAILED)$/);
   });
 });

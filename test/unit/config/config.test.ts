@@ -33,7 +33,7 @@ describe('loadConfig', () => {
       drain: { noticeSeconds: 3, spreadSeconds: 20 },
       agents: { heartbeatIntervalSeconds: 30, heartbeatTimeoutSeconds: 60, sweepSeconds: 10 },
       retention: { changePayloadHours: 168, changeDays: 400 },
-      log: { level: 'info', format: 'json' },
+      log: { level: 'info', format: 'auto' },
     });
   });
 
@@ -80,7 +80,7 @@ describe('loadConfig', () => {
     [
       'SLIPWAY_LOG_FORMAT',
       'xml',
-      'SLIPWAY_LOG_FORMAT must be one of `json`, `pretty`: "xml" is not. Default: json.',
+      'SLIPWAY_LOG_FORMAT must be one of `auto`, `json`, `pretty`: "xml" is not. Default: auto.',
     ],
     [
       'SLIPWAY_CHANGE_PAYLOAD_HOURS',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import {
+  applyLabels,
   applySpec,
   dropRecord,
   requestDelete,
@@ -82,6 +83,25 @@ describe('applySpec', () => {
       error: null,
       retryRequested: false,
     });
+  });
+});
+
+describe('applyLabels', () => {
+  it('changes labels and nothing else, also of what is down or going down', () => {
+    for (const phase of ['UNDEPLOYING', 'UNDEPLOY_FAILED', 'UNDEPLOYED', 'ERROR'] as const) {
+      const state = stateIn(phase, { error: phase === 'UNDEPLOY_FAILED' ? ERROR : null });
+      expect(applyLabels(state, { a: 'b' })).toEqual({
+        kind: 'applied',
+        reason: 'LabelsChanged',
+        change: { labels: { a: 'b' } },
+      });
+    }
+  });
+
+  it('writes nothing for equal labels, or for none named', () => {
+    const labelled = stateIn('UNDEPLOYED', { labels: { a: 'b', c: 'd' } });
+    expect(applyLabels(labelled, { c: 'd', a: 'b' })).toEqual({ kind: 'unchanged' });
+    expect(applyLabels(labelled, undefined)).toEqual({ kind: 'unchanged' });
   });
 });
 

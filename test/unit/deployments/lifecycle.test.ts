@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import {
+  applyLabels,
   applySpec,
   dropRecord,
   requestDelete,
@@ -23,7 +24,13 @@ import { applyStatus } from '../../../src/deployments/status.js';
 import { LATER, stateIn } from '../../support/deployment-state.js';
 
 /** Written down a second time, by hand, from the contract of the lifecycle: the table has to agree cell by cell. */
-const EXPECTED: Record<DeploymentPhase, { flags: '' | 'S' | 'F' | 'T'; facts: string; intents: string }> = {
+interface ExpectedRow {
+  readonly flags: '' | 'S' | 'F' | 'T';
+  readonly facts: string;
+  readonly intents: string;
+  readonly engine?: string;
+}
+const EXPECTED: Record<DeploymentPhase, ExpectedRow> = {
   PENDING: { flags: '', facts: 'INITIAL_SETUP PREFLIGHTS_FAILED', intents: 'UNDEPLOYED DELETE_PENDING' },
   PREFLIGHTS_FAILED: { flags: 'F', facts: '', intents: 'PENDING UNDEPLOYED DELETE_PENDING' },
   INITIAL_SETUP: {
@@ -62,7 +69,7 @@ const EXPECTED: Record<DeploymentPhase, { flags: '' | 'S' | 'F' | 'T'; facts: st
   DELETE_PENDING: { flags: '', facts: 'DELETING DELETE_FAILED', intents: '' },
   DELETING: { flags: '', facts: 'DELETED TEARDOWN_REQUIRED DELETE_FAILED', intents: '' },
   DELETE_FAILED: { flags: 'F', facts: '', intents: 'DELETING' },
-  TEARDOWN_REQUIRED: { flags: 'S', facts: 'DELETED TEARDOWN_FAILED', intents: '' },
+  TEARDOWN_REQUIRED: { flags: 'S', facts: '', intents: '', engine: 'DELETED TEARDOWN_FAILED' },
   TEARDOWN_FAILED: { flags: 'F', facts: '', intents: 'TEARDOWN_REQUIRED' },
   DELETED: { flags: 'T', facts: '', intents: '' },
   ERROR: { flags: 'F', facts: '', intents: 'DELETE_PENDING' },
@@ -72,6 +79,7 @@ function expectedEdge(from: DeploymentPhase, to: DeploymentPhase) {
   const row = EXPECTED[from];
   if (row.facts.split(' ').includes(to)) return 'fact';
   if (row.intents.split(' ').includes(to)) return 'intent';
+  if (row.engine?.split(' ').includes(to)) return 'engine';
   if (from === 'DELETED' || from === to) return null;
   if (to === 'ERROR') return 'engine';
   return to === 'DELETED' ? 'audited' : null;
@@ -117,6 +125,7 @@ describe('a report', () => {
     const message = decision.kind === 'refused' ? decision.failure.message : '';
     for (const named of [from, to, ...allowed]) expect(message).toContain(named);
     expect(message.includes('only a user’s mutation')).toBe(edge === 'intent');
+    expect(message.includes('only the server itself')).toBe(edge === 'engine');
   });
 
   it.each(DEPLOYMENT_PHASES)('repeats %s without a change', (phase) => {
@@ -124,10 +133,27 @@ describe('a report', () => {
   });
 });
 
+describe('a teardown', () => {
+  it('is ended by no report, whatever else the report carries', () => {
+    for (const phase of ['DELETED', 'TEARDOWN_FAILED'] as const) {
+      const report = { phase, environmentInfo: null, observedGeneration: 1, reason: 'TornDown' };
+      expect(applyStatus(stateIn('TEARDOWN_REQUIRED'), report, LATER)).toMatchObject({
+        kind: 'refused',
+        failure: { kind: 'InvalidTransition', from: 'TEARDOWN_REQUIRED', to: phase, allowed: [] },
+      });
+    }
+  });
+
+  it('says in its meaning what still ends it', () => {
+    expect(rulesOf('TEARDOWN_REQUIRED').meaning).toContain('FORGET');
+  });
+});
+
 describe('an intent', () => {
   const running = { currentReleaseId: 'rel_current' };
   const intents: Record<string, (state: DeploymentState) => IntentDecision> = {
     apply: (state) => applySpec(state, { releaseId: 'rel_new' }),
+    label: (state) => applyLabels(state, { team: 'x' }),
     undeploy,
     retry,
     delete: (state) => requestDelete(state, LATER),
@@ -179,6 +205,11 @@ describe('an intent', () => {
     expect(told(stateIn(phase), name)).toBe(answer);
   });
 
+  it.each(DEPLOYMENT_PHASES)('edits labels in %s, and moves nothing, unless it is being deleted', (phase) => {
+    const leaving = stateIn(phase).deletionRequestedAt !== null;
+    expect(told(stateIn(phase, running), 'label')).toBe(leaving ? T : 'labels');
+  });
+
   it('goes on with an update when something ran before the wait for agents, and sets up when nothing did', () => {
     expect(told(stateIn('WAITING_FOR_AGENTS', running), 'apply')).toBe('UPDATE_PENDING');
     expect(told(stateIn('WAITING_FOR_AGENTS'), 'apply')).toBe('PENDING');
@@ -215,13 +246,25 @@ describe('checkLifecycle', () => {
     expect(lifecycleProblems(table)).toEqual(['LOST can not be reached']);
   });
 
-  it('finds edges to nowhere, to oneself, and both by fact and by intent', () => {
+  it('finds edges to nowhere, to oneself, and of two kinds', () => {
     const table = { PENDING: { ...rule, facts: ['GONE', 'PENDING', 'END'], intents: ['END'] }, END: end };
     expect(lifecycleProblems(table)).toEqual([
       'PENDING leads to GONE, which is no phase',
       'PENDING leads to itself',
-      'PENDING to END is fact and intent',
-      'PENDING to END is fact and intent',
+      'PENDING to END is of two kinds',
+      'PENDING to END is of two kinds',
+    ]);
+  });
+
+  it('counts the edges of the server itself as ways, and finds one that is of two kinds', () => {
+    const table = {
+      PENDING: { ...rule, facts: [], intents: [], engine: ['END', 'HALF'] },
+      HALF: { ...rule, facts: ['END'], intents: [], engine: ['END'] },
+      END: end,
+    };
+    expect(lifecycleProblems(table)).toEqual([
+      'HALF to END is of two kinds',
+      'HALF to END is of two kinds',
     ]);
   });
 

@@ -43,6 +43,14 @@ describe('loggableError', () => {
     expect(loggableError(new AggregateError([new Error('slp_secret')], 'all')).errors).toMatchObject([{ message: 'slp_[redacted]' }]);
   });
 
+  it('keeps of a message of Prisma the line that says what is wrong, and none of the code around it', () => {
+    const error = new Error(
+      '\nInvalid `prisma.token.findMany()` invocation in\n/srv/slipway/src/store/x.ts:12:3\n\n  11 code\n→ 12   more\n\nThe column does not exist.\n',
+    );
+    error.name = 'PrismaClientKnownRequestError';
+    expect(loggableError(error).message).toBe('The column does not exist.');
+  });
+
   it.each([['text slp_x', { type: 'string', message: 'text slp_[redacted]' }], [null, { message: 'a thrown null' }], [{ password: 'x' }, { message: 'a thrown object' }]])(
     'takes %j, thrown instead of an error',
     (thrown, expected) => {
