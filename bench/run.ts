@@ -26,8 +26,9 @@ async function main(): Promise<void> {
   for (const name of names) {
     const closing = new Closing();
     const interrupt = () => void closing.end().then(() => process.exit(130));
-    process.once('SIGINT', interrupt);
-    process.once('SIGTERM', interrupt);
+    // Not `once`: the shell, npm and tsx may each pass the signal on, and PostgreSQL must not be left behind.
+    process.on('SIGINT', interrupt);
+    process.on('SIGTERM', interrupt);
     try {
       const report = await BENCHMARKS[name]?.(options, closing);
       if (report) writeReport(report);

@@ -1,12 +1,19 @@
 /** What a run has to end, whatever happens: last made, first ended. */
 export class Closing {
   readonly #ends: (() => Promise<unknown> | void)[] = [];
+  #ended: Promise<void> | undefined;
 
   add(end: () => Promise<unknown> | void): void {
     this.#ends.push(end);
   }
 
-  async end(): Promise<void> {
+  /** A second call joins the first. */
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) {
       try {
         await end();
