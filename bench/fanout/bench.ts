@@ -28,6 +28,8 @@ const DOCUMENTS = FIELDS.map((fields) => `subscription { deploymentPhaseChanged 
 
 /** Opened and closed again first, so that what a server allocates once is not counted for subscriptions. */
 const WARM_UP_SOCKETS = 200;
+/** With fewer, what a server allocates for itself meanwhile is more than what they take. */
+const MEASURABLE = 1_000;
 /** For what is freed or allocated late to show in the resident size. */
 const SETTLE_MS = 2_000;
 
@@ -128,7 +130,8 @@ async function open(
   const before = await settledKib(pid);
   await workers.call('open', { url, count, documents });
   const after = await settledKib(pid);
-  return before === null || after === null ? null : (after - before) / count;
+  if (before === null || after === null || count < MEASURABLE) return null;
+  return (after - before) / count;
 }
 
 async function settledKib(pid: number): Promise<number | null> {

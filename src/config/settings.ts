@@ -7,7 +7,6 @@ import {
   folder,
   hostHeaders,
   httpUrl,
-  name,
   oneOf,
   origins,
   postgresUrl,

@@ -147,14 +147,6 @@ export function secret(mustBe: string, pattern: RegExp, about: Common) {
   });
 }
 
-export function name(about: Common) {
-  return optional(
-    'letters, digits, `.`, `_` and `-`, 63 at most',
-    (text) => (/^[\w.-]{1,63}$/.test(text) ? { value: text } : 'bad'),
-    about,
-  );
-}
-
 function list(mustBe: string, parseItem: (text: string) => string | undefined, about: Common) {
   const parse = (text: string): Parsed<readonly string[]> => {
     const items = text === '' ? [] : text.split(',').map((item) => parseItem(item.trim()));
