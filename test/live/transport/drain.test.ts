@@ -118,7 +118,9 @@ describe('a drain', () => {
     socket.write(body);
     await waitFor(() => server.mutations.calls === 1, 'it runs');
     // That nothing happens takes a time to see: longer than the tail in which last answers leave (100 ms).
-    const tail = new Promise((resolve) => void setTimeout(resolve, 300, 'waits'));
+    const tail = new Promise((resolve) => {
+      setTimeout(resolve, 300, 'waits');
+    });
     expect(await Promise.race([drained.then(() => 'cut'), tail])).toBe('waits');
     server.mutations.release();
     await drained;
