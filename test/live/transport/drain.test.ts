@@ -117,6 +117,11 @@ describe('a drain', () => {
     await expect.poll(() => fetch(server.url).then(() => 'served', () => 'refused')).toBe('refused');
     socket.write(body);
     await waitFor(() => server.mutations.calls === 1, 'it runs');
+    // That nothing happens takes a time to see: longer than the tail in which last answers leave (100 ms).
+    const tail = new Promise((resolve) => {
+      setTimeout(resolve, 300, 'waits');
+    });
+    expect(await Promise.race([drained.then(() => 'cut'), tail])).toBe('waits');
     server.mutations.release();
     await drained;
     expect(answer).toContain('{"data":{"createRelease":"late"}}');
