@@ -35,7 +35,7 @@ import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
 import type { PublicReads } from './store/public-types.js';
 import { sessionsLike } from './store/session.js';
-import { createMetrics, startHttp, type Transport } from './transport/index.js';
+import { createMetrics, readTrustedDocuments, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
 
 /** `dist/` and `src/` both lie one level below the package; only this file may count on that. */
@@ -197,6 +197,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
     authenticator: auth,
     origins,
     metrics,
+    trusted: trustedDocuments(config),
     readiness: [
       { name: 'database', well: async () => (await database.readPool.query('SELECT 1')).rowCount === 1 },
       { name: 'feed', well: () => feed.current },
@@ -205,6 +206,11 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   });
   port = transport.port;
   return transport;
+}
+
+function trustedDocuments({ documents }: Config): ReturnType<typeof readTrustedDocuments> | undefined {
+  const { file, mode } = documents;
+  return file === undefined || mode === 'off' ? undefined : readTrustedDocuments(file, mode);
 }
 
 function graphDeps(

@@ -133,8 +133,9 @@ export function authenticator(deps: AuthenticatorDeps): Authenticator {
 
   return {
     async fromBearer(token, peer) {
-      if (token === null)
-        {return deps.open && isLoopbackAddress(peer.address) ? local : new AuthFailure('missing');}
+      if (token === null) {
+        return deps.open && isLoopbackAddress(peer.address) ? local : new AuthFailure('missing');
+      }
       if (!isSecret(token)) return new AuthFailure('unknown');
       const hash = hashOf(token);
       const miss = unknown.get(hash);

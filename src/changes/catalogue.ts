@@ -25,7 +25,9 @@ export class BadRowError extends Error {
   readonly seq: string;
 
   constructor(row: LogRow, problem: string) {
-    super(`row ${row.seq} of the change log (${row.kind} ${row.object_id}, version ${row.version}): ${problem}`);
+    super(
+      `row ${row.seq} of the change log (${row.kind} ${row.object_id}, version ${row.version}): ${problem}`,
+    );
     this.seq = row.seq;
   }
 }

@@ -19,8 +19,13 @@ export class StandbyError extends Error {
  * Asked at each connect. Throws StandbyError on a standby; gives the log a new epoch where system identifier or timeline
  * are not the recorded ones.
  */
-export async function checkHistory(session: Queryable, database: Pick<Database, 'inTransaction'>): Promise<LogState> {
-  const recovery = await session.query<{ standby: boolean }>({ text: 'select pg_is_in_recovery() as standby' });
+export async function checkHistory(
+  session: Queryable,
+  database: Pick<Database, 'inTransaction'>,
+): Promise<LogState> {
+  const recovery = await session.query<{ standby: boolean }>({
+    text: 'select pg_is_in_recovery() as standby',
+  });
   if (recovery.rows[0]?.standby !== false) throw new StandbyError();
   const { rows } = await session.query<{ same: boolean; epoch: string }>({
     text: `select epoch, system_identifier = (select s.system_identifier::text from pg_control_system() s)
@@ -42,7 +47,10 @@ const TIMELINE = `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::
  * Rows of the old epoch get the first transaction id, in the same transaction: a dump's ids may lie ahead of those that
  * this cluster gives out, and such rows would turn up as new, one day.
  */
-export async function rotateEpoch(database: Pick<Database, 'inTransaction'>, onlyFrom?: string): Promise<void> {
+export async function rotateEpoch(
+  database: Pick<Database, 'inTransaction'>,
+  onlyFrom?: string,
+): Promise<void> {
   await database.inTransaction(async (tx) => {
     const { rows } = await tx.query<{ epoch: string }>('select epoch from log_state for update');
     if (onlyFrom !== undefined && rows[0]?.epoch !== onlyFrom) return;

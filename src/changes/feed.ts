@@ -16,7 +16,13 @@ import { readObjectTimeline, readPage } from './pages.js';
 import { Ring, RING_MAX_BYTES, RING_MAX_CHANGES } from './ring.js';
 import { SharedSnapshots } from './shared-snapshots.js';
 import { StepReader, type StepSink } from './step-reader.js';
-import { StreamEnded, type ChangeStream, type Feed, type FeedStats, type StreamRequest } from './stream-types.js';
+import {
+  StreamEnded,
+  type ChangeStream,
+  type Feed,
+  type FeedStats,
+  type StreamRequest,
+} from './stream-types.js';
 import { Stream } from './stream.js';
 import { Subscribers } from './subscribers.js';
 import type { Change } from './types.js';
@@ -127,7 +133,8 @@ class LogFeed implements Feed, StepSink {
   }
 
   page: Feed['page'] = (request) => this.#unlessDown(readPage(this.#deps.database.pool, request));
-  timeline: Feed['timeline'] = (request) => this.#unlessDown(readObjectTimeline(this.#deps.database.pool, request));
+  timeline: Feed['timeline'] = (request) =>
+    this.#unlessDown(readObjectTimeline(this.#deps.database.pool, request));
 
   get stats(): FeedStats {
     const { counters, ring, snapshots } = this.#live;
@@ -158,7 +165,10 @@ class LogFeed implements Feed, StepSink {
     this.#live.ring.reset(state.position);
     this.#startStep();
     if (first) return;
-    this.#deps.log.warn({ epoch: state.epoch }, 'The database has another history: older cursors have expired');
+    this.#deps.log.warn(
+      { epoch: state.epoch },
+      'The database has another history: older cursors have expired',
+    );
     for (const listener of this.#historyListeners) listener();
     for (const stream of [...this.#streams]) stream.historyEnded();
   }
@@ -207,8 +217,9 @@ class LogFeed implements Feed, StepSink {
   #keep(rows: readonly DecodedRow[]): void {
     if (!this.#stepRows) return;
     for (const row of rows) this.#stepBytes += row.bytes;
-    if (this.#stepRows.length + rows.length > RING_MAX_CHANGES || this.#stepBytes > RING_MAX_BYTES) this.#stepRows = undefined;
-    else this.#stepRows.push(...rows);
+    if (this.#stepRows.length + rows.length > RING_MAX_CHANGES || this.#stepBytes > RING_MAX_BYTES) {
+      this.#stepRows = undefined;
+    } else this.#stepRows.push(...rows);
   }
 
   #call(listener: (change: Change) => void, change: Change): void {
@@ -216,7 +227,10 @@ class LogFeed implements Feed, StepSink {
       listener(change);
     } catch (error) {
       // A bug of that listener, which must not keep the change from everybody else.
-      this.#deps.log.error({ err: error, kind: change.kind, objectId: change.objectId }, 'A listener of changes failed');
+      this.#deps.log.error(
+        { err: error, kind: change.kind, objectId: change.objectId },
+        'A listener of changes failed',
+      );
     }
   }
 
@@ -252,7 +266,9 @@ class LogFeed implements Feed, StepSink {
     } catch (error) {
       if (error instanceof StreamEnded) throw error;
       this.#deps.log.warn({ err: error }, 'A page of the change log could not be read');
-      throw new StreamEnded('UNAVAILABLE', 'The change log cannot be read at the moment.', null, { cause: error });
+      throw new StreamEnded('UNAVAILABLE', 'The change log cannot be read at the moment.', null, {
+        cause: error,
+      });
     }
   }
 }

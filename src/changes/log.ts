@@ -152,10 +152,19 @@ export async function lookThrough(
 }
 
 /** $5 is the caller's; the rest is bound here. */
-function stepRows(part: StepPart, filter: RowFilter, maxRows: number | null): { text: string; values: unknown[] } {
+function stepRows(
+  part: StepPart,
+  filter: RowFilter,
+  maxRows: number | null,
+): { text: string; values: unknown[] } {
   const list = (set: Iterable<string> | null) => (set === null ? null : [...set]);
   const objectIds = list(filter.objectIds);
-  const values = [String(part.seq), filter.kinds, filter.namespaces === 'all' ? null : list(filter.namespaces), objectIds];
+  const values = [
+    String(part.seq),
+    filter.kinds,
+    filter.namespaces === 'all' ? null : list(filter.namespaces),
+    objectIds,
+  ];
   const at = `'${formatSnapshot(part.at)}'::pg_snapshot`; // digits, colons and commas: made from numbers
   const from = `'${formatSnapshot(part.from)}'::pg_snapshot`;
   const select = 'select c.seq, c.kind, c.namespace, c.object_id from change c where';
@@ -165,7 +174,10 @@ function stepRows(part: StepPart, filter: RowFilter, maxRows: number | null): { 
     return { text: `${select} c.object_id = any($4) and pg_visible_in_snapshot(c.xid, ${at}) and not pg_visible_in_snapshot(c.xid, ${from}) ${limit}`, values }; // prettier-ignore
   }
   if (part.from.xmax <= FIRST_XID) {
-    return { text: `${select} c.seq > $1 and pg_visible_in_snapshot(c.xid, ${at}) order by c.seq ${limit}`, values };
+    return {
+      text: `${select} c.seq > $1 and pg_visible_in_snapshot(c.xid, ${at}) order by c.seq ${limit}`,
+      values,
+    };
   }
   const xip = `'{${part.from.xip.join()}}'::xid8[]`;
   return {

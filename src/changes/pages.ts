@@ -41,7 +41,9 @@ export async function readPage(database: Queryable, request: PageRequest): Promi
   for (const part of parts) {
     const encode = stepEncoder(epoch, part.from, part.at);
     const found = await findSeqs(database, part, request, limit + 1 - entries.length);
-    for (const row of await readEntries(database, found.seqs)) entries.push(decodeEntry(row, encode(BigInt(row.seq))));
+    for (const row of await readEntries(database, found.seqs)) {
+      entries.push(decodeEntry(row, encode(BigInt(row.seq))));
+    }
     const page = entries.slice(0, limit);
     const last = page.at(-1);
     if (entries.length > limit && last) return { entries: page, hasMore: true, cursor: last.cursor };
@@ -66,7 +68,11 @@ async function findSeqs(
   wanted: number,
 ): Promise<{ seqs: string[]; cutAt: string | null }> {
   const { kinds, namespaces, objectId } = request;
-  const filter: RowFilter = { kinds, namespaces, objectIds: objectId === undefined ? null : new Set([objectId]) };
+  const filter: RowFilter = {
+    kinds,
+    namespaces,
+    objectIds: objectId === undefined ? null : new Set([objectId]),
+  };
   if (objectId !== undefined || part.from.xmax > BEGINNING.xmax) {
     const seqs = await listSeqs(database, part, filter, { maxRows: STEP_MAX_ROWS, seqs: wanted });
     if (!seqs) throw expired();
@@ -93,7 +99,10 @@ export async function readObjectTimeline(database: Queryable, request: TimelineR
   const rows = await readTimeline(database, request.objectId, request.beforeVersion, limit + 1);
   const encode = stepEncoder(epoch, BEGINNING, position);
   const entries = rows
-    .filter(({ namespace }) => request.namespaces === 'all' || namespace === null || request.namespaces.has(namespace))
+    .filter(
+      ({ namespace }) =>
+        request.namespaces === 'all' || namespace === null || request.namespaces.has(namespace),
+    )
     .map((row) => decodeEntry(row, encode(BigInt(row.seq))));
   return {
     entries: entries.slice(0, limit),

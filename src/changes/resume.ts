@@ -44,7 +44,8 @@ function refuseUnresumable(cursor: Place, state: LogState): void {
   if (xminOf(cursor.at) < state.floorXid) throw expired();
   if (cursor.form !== 'within') return;
   // From the beginning, only the place in the log's own order tells how far back the cursor lies.
-  const lost = cursor.from.xmax <= FIRST_XID ? cursor.seq < state.floorSeq : xminOf(cursor.from) < state.floorXid;
+  const lost =
+    cursor.from.xmax <= FIRST_XID ? cursor.seq < state.floorSeq : xminOf(cursor.from) < state.floorXid;
   if (lost) throw expired();
 }
 

@@ -83,7 +83,9 @@ async function pruneRows(database: RetentionDeps['database'], ageHours: number):
   });
 }
 
-async function turn(tx: { query: (text: string, values: unknown[]) => Promise<{ rows: unknown[] }> }): Promise<boolean> {
+async function turn(tx: {
+  query: (text: string, values: unknown[]) => Promise<{ rows: unknown[] }>;
+}): Promise<boolean> {
   const { rows } = await tx.query('select pg_try_advisory_xact_lock($1) as mine', [LOCK]);
   const [row] = rows as { mine: boolean }[]; // the statement's only column
   return row?.mine === true;

@@ -73,7 +73,11 @@ export class Ring {
   }
 
   /** The rows of a step between two moments, in order of seq. Only valid where the ring reaches back to its start. */
-  select(part: StepPart, wanted: (row: DecodedRow) => boolean, limit: number): { rows: DecodedRow[]; more: boolean } {
+  select(
+    part: StepPart,
+    wanted: (row: DecodedRow) => boolean,
+    limit: number,
+  ): { rows: DecodedRow[]; more: boolean } {
     const found: DecodedRow[] = [];
     for (let i = this.#steps.length - 1; i >= 0; i -= 1) {
       const step = this.#steps[i];

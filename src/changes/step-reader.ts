@@ -101,7 +101,9 @@ export class StepReader {
 
   async #loop(): Promise<void> {
     for (;;) {
-      await this.#pause(this.#failures === 0 ? POLL_MS : backoffMs(this.#failures, RETRY_BASE_MS, RETRY_CAP_MS, Math.random));
+      await this.#pause(
+        this.#failures === 0 ? POLL_MS : backoffMs(this.#failures, RETRY_BASE_MS, RETRY_CAP_MS, Math.random),
+      );
       if (this.#stopped) return;
       this.#woken = false;
       try {
@@ -134,7 +136,10 @@ export class StepReader {
     if (error instanceof BadRowError) {
       if (this.#stuckAt === error.seq) return;
       this.#stuckAt = error.seq;
-      this.#deps.log.error({ err: error, seq: error.seq }, 'The change feed stands still at a row it cannot read');
+      this.#deps.log.error(
+        { err: error, seq: error.seq },
+        'The change feed stands still at a row it cannot read',
+      );
       this.#sink.stuck(error);
       return;
     }
@@ -174,7 +179,9 @@ export class StepReader {
       return session;
     } catch (error) {
       session.close();
-      if (error instanceof StandbyError) this.#deps.log.error({ err: error }, 'The change feed refuses a standby');
+      if (error instanceof StandbyError) {
+        this.#deps.log.error({ err: error }, 'The change feed refuses a standby');
+      }
       throw error;
     }
   }
@@ -183,7 +190,9 @@ export class StepReader {
     const from = this.#position;
     if (!from) throw new Error('connected without a position'); // #connect sets it
     const read = await readStep(session, from, STEP_ROWS);
-    if (read.epoch !== this.#epoch || !covers(read.snapshot, from)) throw new Error('the history of the log changed');
+    if (read.epoch !== this.#epoch || !covers(read.snapshot, from)) {
+      throw new Error('the history of the log changed');
+    }
     const top = read.topXid === null ? 0n : read.topXid + 1n;
     const at = lowered(read.snapshot, top > from.xmax ? top : from.xmax);
     if (read.total === 0) return this.#finish(at, read.snapshot);
@@ -221,7 +230,12 @@ export class StepReader {
     const last = rows.at(-1)?.seq;
     return rows.map((row) =>
       // Behind the last row of a step lies the step's end, which takes half the text.
-      decodeRow(row, whole && row.seq === last ? encodeCursor({ form: 'at', epoch: this.#epoch, at }) : encode(BigInt(row.seq))),
+      decodeRow(
+        row,
+        whole && row.seq === last
+          ? encodeCursor({ form: 'at', epoch: this.#epoch, at })
+          : encode(BigInt(row.seq)),
+      ),
     );
   }
 }

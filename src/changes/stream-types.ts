@@ -68,20 +68,33 @@ export interface ChangeStream {
 
 export type StreamItem =
   /** `had` and `has`: whether this stream's filter held the object before and holds it now. Never both false. */
-  | { readonly type: 'change'; readonly change: Change; readonly had: boolean; readonly has: boolean; readonly cursor: string }
+  | {
+      readonly type: 'change';
+      readonly change: Change;
+      readonly had: boolean;
+      readonly has: boolean;
+      readonly cursor: string;
+    }
   /** A row of a snapshot. Its cursor leads to a new snapshot, since this one is not complete. */
-  | { readonly type: 'object'; readonly object: Projection; readonly kind: ObjectKind; readonly cursor: string; readonly at: Date }
+  | {
+      readonly type: 'object';
+      readonly object: Projection;
+      readonly kind: ObjectKind;
+      readonly cursor: string;
+      readonly at: Date;
+    }
   | { readonly type: 'snapshotEnd'; readonly cursor: string; readonly at: Date }
   | { readonly type: 'bookmark'; readonly cursor: string; readonly at: Date }
   /** What the client holds is void: a snapshot follows. */
-  | { readonly type: 'reset'; readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED'; readonly cursor: string; readonly at: Date };
+  | {
+      readonly type: 'reset';
+      readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED';
+      readonly cursor: string;
+      readonly at: Date;
+    };
 
 export type StreamEndCode =
-  | 'SLOW_CONSUMER'
-  | 'CURSOR_EXPIRED'
-  | 'CURSOR_INVALID'
-  | 'SNAPSHOT_TOO_LARGE'
-  | 'UNAVAILABLE';
+  'SLOW_CONSUMER' | 'CURSOR_EXPIRED' | 'CURSOR_INVALID' | 'SNAPSHOT_TOO_LARGE' | 'UNAVAILABLE';
 
 /** Why a stream or a page of the log ended; `message` is for the client. */
 export class StreamEnded extends Error {
@@ -118,7 +131,19 @@ export interface TimelineRequest {
 /** The slim row of a change, which outlives its payload. */
 export type LogEntry = Pick<
   Change,
-  'at' | 'kind' | 'objectId' | 'namespace' | 'op' | 'version' | 'from' | 'to' | 'reason' | 'message' | 'actor' | 'traceId' | 'cursor'
+  | 'at'
+  | 'kind'
+  | 'objectId'
+  | 'namespace'
+  | 'op'
+  | 'version'
+  | 'from'
+  | 'to'
+  | 'reason'
+  | 'message'
+  | 'actor'
+  | 'traceId'
+  | 'cursor'
 >;
 
 export interface ChangePage {

@@ -147,7 +147,13 @@ export class Stream implements ChangeStream, Subscriber {
     const kind = this.request.snapshot?.kind;
     if (object !== undefined && kind !== undefined) {
       state.next += 1;
-      return { type: 'object', object, kind, cursor: encodeCursor({ form: 'snapshot', epoch, at: position }), at };
+      return {
+        type: 'object',
+        object,
+        kind,
+        cursor: encodeCursor({ form: 'snapshot', epoch, at: position }),
+        at,
+      };
     }
     this.#replay({ part: undefined, at: position });
     return { type: 'snapshotEnd', cursor: encodeCursor({ form: 'at', epoch, at: position }), at };
@@ -242,7 +248,12 @@ export class Stream implements ChangeStream, Subscriber {
     if (dueInMs > 0) return this.#waitMs(dueInMs);
     counters.resets += 1;
     this.#state = { name: 'snapshot' };
-    this.#first = { type: 'reset', reason, cursor: encodeCursor({ form: 'snapshot', epoch, at }), at: clock.now() };
+    this.#first = {
+      type: 'reset',
+      reason,
+      cursor: encodeCursor({ form: 'snapshot', epoch, at }),
+      at: clock.now(),
+    };
   }
 
   /** Undefined: closed by its reader. */

@@ -71,7 +71,9 @@ export class Subscribers {
     return kinds.flatMap((kind) => {
       const index = this.#kinds.get(kind);
       if (!index) return [];
-      if (objectIds) return [...objectIds].map((id): [Map<string, Set<Subscriber>>, string] => [index.byObject, id]);
+      if (objectIds) {
+        return [...objectIds].map((id): [Map<string, Set<Subscriber>>, string] => [index.byObject, id]);
+      }
       if (namespaces === 'all' || OUTSIDE_NAMESPACES.has(kind)) return [];
       return [...namespaces].map((name): [Map<string, Set<Subscriber>>, string] => [index.byNamespace, name]);
     });

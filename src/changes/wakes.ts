@@ -86,7 +86,9 @@ class Sender {
     } catch (error) {
       this.#session?.close();
       this.#session = undefined;
-      if (!this.#stopped) this.#deps.log.warn({ err: error }, 'Could not tell other processes of a change; they poll');
+      if (!this.#stopped) {
+        this.#deps.log.warn({ err: error }, 'Could not tell other processes of a change; they poll');
+      }
     }
     if (this.#stopped) return;
     this.#cancel = this.#deps.clock.after(NOTIFY_INTERVAL_MS, () => {
@@ -163,7 +165,10 @@ class Listener {
     this.#session = undefined;
     this.reconnects += 1;
     this.#failures += 1;
-    this.#deps.log.warn({ err: error, attempt: this.#failures }, 'Listening for changes anew; polling meanwhile');
+    this.#deps.log.warn(
+      { err: error, attempt: this.#failures },
+      'Listening for changes anew; polling meanwhile',
+    );
     this.#later(backoffMs(this.#failures, RETRY_BASE_MS, RETRY_CAP_MS, Math.random), () => this.open());
   }
 

@@ -122,6 +122,14 @@ function group(values: Settings) {
       maxComplexity: values.SLIPWAY_MAX_COMPLEXITY,
       requestTimeoutSeconds: values.SLIPWAY_REQUEST_TIMEOUT_SECONDS,
     },
+    documents: {
+      /** Absolute; undefined: any valid document may run. */
+      file:
+        values.SLIPWAY_TRUSTED_DOCUMENTS === undefined
+          ? undefined
+          : resolve(values.SLIPWAY_TRUSTED_DOCUMENTS),
+      mode: values.SLIPWAY_TRUSTED_DOCUMENTS_MODE,
+    },
     drain: {
       noticeSeconds: values.SLIPWAY_DRAIN_NOTICE_SECONDS,
       spreadSeconds: values.SLIPWAY_DRAIN_SPREAD_SECONDS,

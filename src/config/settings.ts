@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   address,
   amount,
+  file,
   flag,
   folder,
   hostHeaders,
@@ -67,6 +68,16 @@ export const settings = z.object({
   }),
   SLIPWAY_ALLOWED_HOSTS: hostHeaders({
     description: 'Further values of the Host header to accept, such as the name at a proxy.',
+  }),
+
+  SLIPWAY_TRUSTED_DOCUMENTS: file({
+    description:
+      'A JSON file of the documents that clients may send, by their `sha256:` hash, as code generators write it.',
+  }),
+  SLIPWAY_TRUSTED_DOCUMENTS_MODE: oneOf(['off', 'log', 'enforce'], {
+    default: 'enforce',
+    description:
+      'What becomes of other documents, once there is such a file: run, run and logged, or refused.',
   }),
 
   SLIPWAY_LOG_LEVEL: oneOf(LOG_LEVELS, { default: 'info', description: 'Least severe messages to log.' }),

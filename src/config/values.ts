@@ -121,6 +121,10 @@ export function folder(about: Common & { default: string }) {
   return setting('a path', (text) => (text.includes('\0') ? 'bad' : { value: text }), about);
 }
 
+export function file(about: Common) {
+  return optional('a path', (text) => (text.includes('\0') ? 'bad' : { value: text }), about);
+}
+
 export function postgresUrl(about: Common) {
   const parse = (text: string): Parsed<string> => {
     const url = URL.canParse(text) ? new URL(text) : undefined;

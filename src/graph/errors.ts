@@ -109,8 +109,9 @@ function publicError(origin: unknown, phase: 'parse' | 'validate' | 'execute'): 
     return { code: PHASE_CODES[phase], message: origin.message, extensions: {} };
   }
   // Arguments of a query have no union in which their refusal could stand.
-  if (origin instanceof InvalidInputError)
-    {return { code: 'BAD_USER_INPUT', message: origin.message, extensions: {} };}
+  if (origin instanceof InvalidInputError) {
+    return { code: 'BAD_USER_INPUT', message: origin.message, extensions: {} };
+  }
   // Errors of our own parts (ForbiddenError, StreamEnded) carry a code and are written for the caller.
   const code = (origin as { code?: unknown }).code; // read by name only; compared with our list
   if (isOwnErrorClass(origin) && isCode(code)) {

@@ -16,11 +16,20 @@ export interface ListOrder {
 
 const FORMAT = 1;
 const MAX_CHARACTERS = 1_024;
-const schema = z.tuple([z.literal(FORMAT), z.string(), z.string(), z.string(), z.string(), z.string().max(64)]);
+const schema = z.tuple([
+  z.literal(FORMAT),
+  z.string(),
+  z.string(),
+  z.string(),
+  z.string(),
+  z.string().max(64),
+]);
 
 export function encodePageCursor({ table, field, direction }: ListOrder, place: Keyset): string {
   const value = place.value instanceof Date ? place.value.toISOString() : place.value;
-  return Buffer.from(JSON.stringify([FORMAT, table, field, direction, value, place.id])).toString('base64url');
+  return Buffer.from(JSON.stringify([FORMAT, table, field, direction, value, place.id])).toString(
+    'base64url',
+  );
 }
 
 /** Undefined for what is no cursor of ours, or one of another list or order. */

@@ -52,7 +52,9 @@ export function addScalars(builder: Pick<Builder, 'scalarType'>): void {
 export function dateTimeText(value: Date | number): string {
   const milliseconds = Number(value);
   if (milliseconds < FIRST_MOMENT.getTime()) return FIRST_MOMENT.toISOString();
-  return milliseconds <= LAST_MOMENT.getTime() ? new Date(milliseconds).toISOString() : LAST_MOMENT.toISOString();
+  return milliseconds <= LAST_MOMENT.getTime()
+    ? new Date(milliseconds).toISOString()
+    : LAST_MOMENT.toISOString();
 }
 
 function asObject(value: unknown): JsonObject {

@@ -105,12 +105,18 @@ function pushVarint(bytes: number[], value: bigint): void {
 function finish(bytes: number[]): string {
   const packed = Buffer.from(bytes);
   const text = Buffer.concat([packed, checksum(packed)]).toString('base64url');
-  if (text.length > CURSOR_MAX_CHARACTERS) throw new RangeError('too many open transactions for a change cursor');
+  if (text.length > CURSOR_MAX_CHARACTERS) {
+    throw new RangeError('too many open transactions for a change cursor');
+  }
   return text;
 }
 
 function checksum(bytes: Buffer): Buffer {
-  return createHash('sha256').update('slipway change cursor').update(bytes).digest().subarray(0, CHECKSUM_BYTES);
+  return createHash('sha256')
+    .update('slipway change cursor')
+    .update(bytes)
+    .digest()
+    .subarray(0, CHECKSUM_BYTES);
 }
 
 /** Throws RangeError where the bytes end too early or say what no writer says. */

@@ -41,8 +41,7 @@ export interface InputIssue {
 }
 
 export type Outcome<T, F extends Failure = Failure> =
-  | { readonly done: true; readonly value: T }
-  | { readonly done: false; readonly failure: F };
+  { readonly done: true; readonly value: T } | { readonly done: false; readonly failure: F };
 
 export function done<T>(value: T): { readonly done: true; readonly value: T } {
   return { done: true, value };
@@ -53,13 +52,17 @@ export function refused<F extends Failure>(failure: F): { readonly done: false; 
 }
 
 /** One sentence for all absent things: whether it never was, was deleted, or may not be seen is not told. */
-export function notFound(what: string): { readonly done: false; readonly failure: Failure<never> & { kind: 'NotFound' } } {
+export function notFound(what: string): {
+  readonly done: false;
+  readonly failure: Failure<never> & { kind: 'NotFound' };
+} {
   return refused({ kind: 'NotFound', message: `No such ${what}, or you may not see it.` });
 }
 
-export function invalidInput(
-  issues: readonly InputIssue[],
-): { readonly done: false; readonly failure: Failure<never> & { kind: 'InvalidInput' } } {
+export function invalidInput(issues: readonly InputIssue[]): {
+  readonly done: false;
+  readonly failure: Failure<never> & { kind: 'InvalidInput' };
+} {
   const first = issues[0];
   return refused({
     kind: 'InvalidInput',

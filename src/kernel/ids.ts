@@ -11,7 +11,13 @@ export const ID_PREFIXES = {
 } as const;
 
 export type ObjectKind = keyof typeof ID_PREFIXES;
-export const OBJECT_KINDS = ['RUNTIME', 'RELEASE', 'DEPLOYMENT', 'AGENT', 'TOKEN'] as const satisfies readonly ObjectKind[];
+export const OBJECT_KINDS = [
+  'RUNTIME',
+  'RELEASE',
+  'DEPLOYMENT',
+  'AGENT',
+  'TOKEN',
+] as const satisfies readonly ObjectKind[];
 
 declare const brand: unique symbol;
 /** An id that was parsed: text such as `dep_01h455vb4pex5vsknk084sn02q`, sortable by its time of creation. */

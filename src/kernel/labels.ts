@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 export const LABELS_MAX = 64;
-const KEY_PATTERN = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const KEY_PATTERN =
+  /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 const VALUE_PATTERN = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
 export type Labels = Readonly<Record<string, string>>;
@@ -15,7 +16,9 @@ export const labelValueSchema = z.string().regex(VALUE_PATTERN, {
 
 export const labelsSchema = z
   .record(labelKeySchema, labelValueSchema)
-  .refine((labels) => Object.keys(labels).length <= LABELS_MAX, { error: `must have at most ${LABELS_MAX} labels` });
+  .refine((labels) => Object.keys(labels).length <= LABELS_MAX, {
+    error: `must have at most ${LABELS_MAX} labels`,
+  });
 
 /** One requirement of a selector, as in Kubernetes. Absent keys match NOT_IN and NOT_EXISTS. */
 export interface LabelRequirement {

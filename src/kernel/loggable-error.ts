@@ -22,10 +22,15 @@ export function loggableError(error: unknown, depth = 0): LoggableError {
   return {
     type: error.name,
     // graphql-js prints what was thrown, whole, into the error that it makes of it.
-    message: error.name === 'NonErrorThrown' ? 'something that is no Error was thrown' : cleaned(essence(error), MESSAGE_MAX),
+    message:
+      error.name === 'NonErrorThrown'
+        ? 'something that is no Error was thrown'
+        : cleaned(essence(error), MESSAGE_MAX),
     ...(typeof code === 'string' && /^\w{1,40}$/.test(code) ? { code } : {}),
     ...(error.stack === undefined ? {} : { stack: frames(error.stack) }),
-    ...(error.cause === undefined || depth >= CAUSES_MAX ? {} : { cause: loggableError(error.cause, depth + 1) }),
+    ...(error.cause === undefined || depth >= CAUSES_MAX
+      ? {}
+      : { cause: loggableError(error.cause, depth + 1) }),
     ...(error instanceof AggregateError && depth < CAUSES_MAX
       ? { errors: error.errors.slice(0, CAUSES_MAX).map((one) => loggableError(one, depth + 1)) }
       : {}),
@@ -59,7 +64,10 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[redacted token]'],
   [/\b(password|passwd|secret|token)["']?\s*[=:]\s*["'`]?[^\s,;"'`]+/gi, '$1=[redacted]'],
   // Statements with their values; what PostgreSQL says of them comes without.
-  [/\b(?:select\b[^\n]*\bfrom|insert\s+into|update\b[^\n]*\bset|delete\s+from)\b[^\n]*/gi, '[redacted statement]'],
+  [
+    /\b(?:select\b[^\n]*\bfrom|insert\s+into|update\b[^\n]*\bset|delete\s+from)\b[^\n]*/gi,
+    '[redacted statement]',
+  ],
 ];
 
 function cleaned(text: string, max: number): string {

@@ -8,4 +8,3 @@ const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export const nameSchema = z.string().regex(NAME_PATTERN, {
   error: `must be 1 to ${NAME_MAX} lower-case letters, digits or \`-\`, with a letter or digit at both ends`,
 });
-

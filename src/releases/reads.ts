@@ -7,11 +7,11 @@ import type { ReleasePredicate } from './filter.js';
 const NULLABLE = new Set<string>();
 
 /** The releases that the filter names and the grant allows. */
-export function releaseWhere(predicate: ReleasePredicate, grant: Grant<'release:read'>): Prisma.ReleaseWhereInput {
+export function releaseWhere(
+  predicate: ReleasePredicate,
+  grant: Grant<'release:read'>,
+): Prisma.ReleaseWhereInput {
   return {
-    AND: [
-      whereOf(predicate, NULLABLE),
-      within(grant),
-    ],
+    AND: [whereOf(predicate, NULLABLE), within(grant)],
   };
 }

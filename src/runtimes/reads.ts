@@ -13,10 +13,6 @@ export function runtimeWhere(
   includeDeleted = false,
 ): Prisma.RuntimeWhereInput {
   return {
-    AND: [
-      whereOf(predicate, NULLABLE),
-      within(grant),
-      includeDeleted ? {} : { deletedAt: null },
-    ],
+    AND: [whereOf(predicate, NULLABLE), within(grant), includeDeleted ? {} : { deletedAt: null }],
   };
 }

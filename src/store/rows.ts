@@ -1,10 +1,4 @@
-import type {
-  Agent,
-  Deployment,
-  Release,
-  Runtime,
-  Token,
-} from './generated/prisma/client.js';
+import type { Agent, Deployment, Release, Runtime, Token } from './generated/prisma/client.js';
 
 /** Columns of public tables that say who wrote the last version; in change rows, never on the objects. */
 type Bookkeeping = 'changedBy' | 'changeReason' | 'changeMessage' | 'traceId' | 'changeToken';

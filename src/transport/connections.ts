@@ -57,7 +57,19 @@ export interface ConnectionsDeps {
 }
 
 const OWN_CODES: ReadonlySet<number> = new Set([
-  1000, 1001, 1005, 1006, 1009, 4400, 4401, 4403, 4406, 4408, 4409, 4429, ...Object.values(CLOSE),
+  1000,
+  1001,
+  1005,
+  1006,
+  1009,
+  4400,
+  4401,
+  4403,
+  4406,
+  4408,
+  4409,
+  4429,
+  ...Object.values(CLOSE),
 ]);
 
 export function createConnections(deps: ConnectionsDeps): Connections {
@@ -80,11 +92,17 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   cancel = clock.after(sweepEveryMs, sweep);
 
   return {
-    admit: (actor) => perPrincipal.take(actor.id, actor.tokenId === null ? limits.socketsLoopback : limits.socketsPerPrincipal),
+    admit: (actor) =>
+      perPrincipal.take(
+        actor.id,
+        actor.tokenId === null ? limits.socketsLoopback : limits.socketsPerPrincipal,
+      ),
     dismiss: (actor) => perPrincipal.giveBack(actor.id),
     add: (connection) => void open.add(connection),
     remove(connection, code) {
-      if (open.delete(connection)) deps.metrics.closes.inc({ code: OWN_CODES.has(code) ? String(code) : 'other' });
+      if (open.delete(connection)) {
+        deps.metrics.closes.inc({ code: OWN_CODES.has(code) ? String(code) : 'other' });
+      }
     },
     get nowMs() {
       return nowMs;
@@ -102,7 +120,11 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   };
 }
 
-function sweepOne(connection: SweptConnection, nowMs: number, actorState: (actor: Actor) => ActorState): void {
+function sweepOne(
+  connection: SweptConnection,
+  nowMs: number,
+  actorState: (actor: Actor) => ActorState,
+): void {
   const state = connection.actor ? actorState(connection.actor) : 'valid';
   if (state !== 'valid') {
     const [code, reason] = closeOf(state);

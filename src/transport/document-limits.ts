@@ -25,7 +25,10 @@ interface Size {
 }
 const NOTHING: Size = { depth: 0, aliases: 0, directives: 0, excess: undefined };
 
-type Bounds = Pick<TransportLimits, 'documentDepth' | 'documentAliases' | 'documentDirectives' | 'fieldRepeats'>;
+type Bounds = Pick<
+  TransportLimits,
+  'documentDepth' | 'documentAliases' | 'documentDirectives' | 'fieldRepeats'
+>;
 
 export function documentExcess(document: DocumentNode, bounds: Bounds): DocumentExcess | undefined {
   const measure = measurer(document, bounds);
@@ -89,7 +92,10 @@ function measurer(document: DocumentNode, bounds: Bounds): (set: SelectionSetNod
       excess ??= size.excess ?? (own > DIRECTIVES_PER_NODE_MAX ? 'directives' : undefined);
       if (selection.kind === Kind.INLINE_FRAGMENT) continue;
       // Spreads count like fields: repeating one repeats all that it selects.
-      const key = selection.kind === Kind.FIELD ? (selection.alias ?? selection.name).value : `...${selection.name.value}`;
+      const key =
+        selection.kind === Kind.FIELD
+          ? (selection.alias ?? selection.name).value
+          : `...${selection.name.value}`;
       const seen = (keys.get(key) ?? 0) + 1;
       keys.set(key, seen);
       if (seen > bounds.fieldRepeats) excess ??= 'repeats';

@@ -77,7 +77,10 @@ export async function drainConnections(deps: DrainDeps): Promise<void> {
 }
 
 /** First the arrivals, so that one that comes in time is waited for as the operation that it is then. */
-async function finishWork({ clock, inFlight, log, settings }: DrainDeps, wait: (ms: number) => Promise<void>): Promise<void> {
+async function finishWork(
+  { clock, inFlight, log, settings }: DrainDeps,
+  wait: (ms: number) => Promise<void>,
+): Promise<void> {
   const fromMs = clock.monotonicMs();
   await Promise.race([inFlight.arrived(), wait(Math.min(ARRIVAL_MS, settings.finishMs))]);
   const leftMs = settings.finishMs - (clock.monotonicMs() - fromMs);

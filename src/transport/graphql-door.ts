@@ -116,7 +116,12 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
     deps.log.debug({ requestId: caller.requestId, actor: caller.actor.id, kind, outcome }, 'operation');
   }
 
-  async function handle(request: IncomingMessage, response: ServerResponse, target: Target, requestId: string): Promise<Stream | undefined> {
+  async function handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: Target,
+    requestId: string,
+  ): Promise<Stream | undefined> {
     const accepted = acceptedOf(request);
     const isGet = request.method === 'GET' || request.method === 'HEAD';
     const refuse = (status: number, error: GraphQLError): undefined => {
@@ -137,7 +142,9 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
       response.setHeader('www-authenticate', 'Bearer');
       return refuse(401, refusals.unauthenticated(actor.message, actor.reason));
     }
-    const asked = isGet ? requestFromQuery(target.query) : await deps.inFlight.receive(requestFromPost(request, limits));
+    const asked = isGet
+      ? requestFromQuery(target.query)
+      : await deps.inFlight.receive(requestFromPost(request, limits));
     if (asked instanceof Refused) return refuse(asked.status, asked.error);
     if (asked instanceof GraphQLError) return refuse(400, asked);
     const caller: Caller = { actor, requestId, traceId: traceIdOf(request) };
@@ -189,7 +196,10 @@ async function requestFromPost(
     return new Refused(415, refusals.badRequest('Send `content-type: application/json`, in UTF-8.'));
   }
   // Unpacking would let a small body become a large one.
-  if (request.headers['content-encoding'] !== undefined && request.headers['content-encoding'] !== 'identity') {
+  if (
+    request.headers['content-encoding'] !== undefined &&
+    request.headers['content-encoding'] !== 'identity'
+  ) {
     return new Refused(415, refusals.badRequest('Send the body without compression.'));
   }
   const body = await bodyOf(request, limits.payloadBytes);

@@ -49,20 +49,32 @@ export function createHttpServer(deps: HttpDeps): Server {
     response.setHeader('x-content-type-options', 'nosniff');
     if (deps.isDraining()) response.setHeader('connection', 'close');
     const path = targetOf(request)?.path;
-    watch(deps, request, response, { requestId, path: path !== undefined && KNOWN_PATHS.has(path) ? path : 'other' });
-    route(deps, request, response, requestId).catch((error: unknown) => failed(deps, response, requestId, error));
+    watch(deps, request, response, {
+      requestId,
+      path: path !== undefined && KNOWN_PATHS.has(path) ? path : 'other',
+    });
+    route(deps, request, response, requestId).catch((error: unknown) =>
+      failed(deps, response, requestId, error),
+    );
   });
   server.on('upgrade', (request, socket, head) => upgrade(deps, request, socket, head));
   return server;
 }
 
 /** Resolves to the port once it listens. */
-export function listen(server: Server, settings: { readonly host: string; readonly port: number }): Promise<number> {
+export function listen(
+  server: Server,
+  settings: { readonly host: string; readonly port: number },
+): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const reason = LISTEN_ERRORS[error.code ?? ''];
       const place = `${settings.host}:${settings.port}`;
-      reject(reason === undefined ? error : new StartError(`Cannot listen on ${place}: ${reason}`, { cause: error }));
+      reject(
+        reason === undefined
+          ? error
+          : new StartError(`Cannot listen on ${place}: ${reason}`, { cause: error }),
+      );
     });
     server.listen(settings.port, settings.host, () => {
       const address = server.address();
@@ -83,13 +95,21 @@ const METHODS = 'GET, HEAD, POST, OPTIONS';
 /** Of use to a page only together with `access-control-allow-origin`. */
 const PREFLIGHT = {
   'access-control-allow-methods': METHODS,
-  'access-control-allow-headers': 'authorization, content-type, accept, x-request-id, traceparent, last-event-id',
+  'access-control-allow-headers':
+    'authorization, content-type, accept, x-request-id, traceparent, last-event-id',
   'access-control-max-age': '600',
 };
 const KNOWN_PATHS: ReadonlySet<string> = new Set([GRAPHQL_PATH, '/livez', '/readyz', '/metrics', '/']);
 
-async function route(deps: HttpDeps, request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
-  if (hasManyHosts(request)) return json(response, 400, refusals.badRequest('There must be one Host header.'));
+async function route(
+  deps: HttpDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): Promise<void> {
+  if (hasManyHosts(request)) {
+    return json(response, 400, refusals.badRequest('There must be one Host header.'));
+  }
   const target = targetOf(request);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   // Probes come from the machine itself, by whatever name or address it has, and tell nothing.

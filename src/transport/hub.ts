@@ -174,7 +174,9 @@ class Stream implements Subscription {
   #observe(event: SourceEvent): void {
     this.#deps.metrics.eventsSent.inc();
     if (event.share !== null && 'at' in event.share && event.share.at instanceof Date) {
-      this.#deps.metrics.commitToSend.observe((this.#deps.clock.now().getTime() - event.share.at.getTime()) / 1_000);
+      this.#deps.metrics.commitToSend.observe(
+        (this.#deps.clock.now().getTime() - event.share.at.getTime()) / 1_000,
+      );
     }
   }
 }

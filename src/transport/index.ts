@@ -18,6 +18,7 @@ import { createPipeline } from './pipeline.js';
 import type { Authenticator } from './ports.js';
 import { createProbes, type ReadinessCheck } from './probes.js';
 import { GRAPHQL_PATH } from './request.js';
+import type { TrustedDocuments } from './trusted-documents.js';
 import { createEventStreams } from './sse.js';
 import type { TransportSettings } from './settings.js';
 import { createSocketDoor } from './websocket.js';
@@ -30,6 +31,7 @@ export { DEFAULT_LIMITS, type TransportLimits } from './limits.js';
 export { createMetrics, type TransportMetrics } from './metrics.js';
 export type { Authenticator } from './ports.js';
 export type { TransportSettings } from './settings.js';
+export { readTrustedDocuments } from './trusted-documents.js';
 export type { ReadinessCheck } from './probes.js';
 
 export interface TransportDeps {
@@ -41,6 +43,8 @@ export interface TransportDeps {
   readonly authenticator: Authenticator;
   readonly origins: OriginPolicy;
   readonly metrics: TransportMetrics;
+  /** Undefined: any valid document may run. */
+  readonly trusted?: TrustedDocuments | undefined;
   /** What `/readyz` asks besides the drain: the database, migrations, the feed. */
   readonly readiness: readonly ReadinessCheck[];
   /** Numbers of the change feed, by the names of FEED_GAUGES. */
@@ -81,8 +85,15 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
   const inFlight = createInFlight();
   const onTickEnd = createFlushQueue();
   const connections = createConnections({ clock, limits, metrics, actorState });
-  const hub = createHub({ pipeline, clock, metrics, actorState, maxSubscriptions: limits.subscriptionsPerProcess });
-  const count = (kind: string, outcome: string) => metrics.operations.inc({ transport: 'sse', kind, outcome });
+  const hub = createHub({
+    pipeline,
+    clock,
+    metrics,
+    actorState,
+    maxSubscriptions: limits.subscriptionsPerProcess,
+  });
+  const count = (kind: string, outcome: string) =>
+    metrics.operations.inc({ transport: 'sse', kind, outcome });
   const streams = createEventStreams({ pipeline, hub, connections, limits, onTickEnd, random, count });
   const graphql = createGraphQLDoor({
     ...{ pipeline, streams, authenticator, limits, metrics, clock, log, inFlight },
@@ -90,7 +101,19 @@ export async function startHttp(deps: TransportDeps): Promise<Transport> {
     getQueries: settings.getQueries,
   });
   const sockets = createSocketDoor({
-    ...{ pipeline, hub, connections, authenticator, limits, metrics, clock, log, inFlight, onTickEnd, random },
+    ...{
+      pipeline,
+      hub,
+      connections,
+      authenticator,
+      limits,
+      metrics,
+      clock,
+      log,
+      inFlight,
+      onTickEnd,
+      random,
+    },
     schema: deps.schema,
     allOperations: settings.socketMutations,
   });
@@ -157,15 +180,33 @@ interface Counted {
   readonly inFlight: { readonly count: number };
 }
 
-function registerGauges({ metrics: { registry }, feedStats }: TransportDeps, { hub, connections, inFlight }: Counted): void {
+function registerGauges(
+  { metrics: { registry }, feedStats }: TransportDeps,
+  { hub, connections, inFlight }: Counted,
+): void {
   gauge(registry, 'slipway_connections', 'Open WebSockets and event streams.', () => connections.open.size);
   gauge(registry, 'slipway_unsent_bytes', 'Bytes that wait for slow readers.', () => connections.unsentBytes);
   gauge(registry, 'slipway_subscriptions', 'Open subscriptions.', () => hub.open);
-  gauge(registry, 'slipway_subscription_groups', 'Groups of equal subscriptions, which share executions.', () => hub.groups);
-  gauge(registry, 'slipway_requests_in_flight', 'Requests and socket operations that run now.', () => inFlight.count);
+  gauge(
+    registry,
+    'slipway_subscription_groups',
+    'Groups of equal subscriptions, which share executions.',
+    () => hub.groups,
+  );
+  gauge(
+    registry,
+    'slipway_requests_in_flight',
+    'Requests and socket operations that run now.',
+    () => inFlight.count,
+  );
   if (!feedStats) return;
   for (const [name, help] of FEED_GAUGES) {
-    gauge(registry, `slipway_feed_${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`, help, () => feedStats()[name]);
+    gauge(
+      registry,
+      `slipway_feed_${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+      help,
+      () => feedStats()[name],
+    );
   }
 }
 

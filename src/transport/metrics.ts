@@ -41,16 +41,24 @@ export function createMetrics(): TransportMetrics {
       labelNames: ['code'],
       registers,
     }),
-    subscriptionsOpened: new Counter({ name: 'slipway_subscriptions_opened_total', help: 'Subscriptions that began.', registers }),
+    subscriptionsOpened: new Counter({
+      name: 'slipway_subscriptions_opened_total',
+      help: 'Subscriptions that began.',
+      registers,
+    }),
     executions: new Counter({
       name: 'slipway_event_executions_total',
       help: 'Executions of subscription events; sent events divided by this is how much is shared.',
       registers,
     }),
-    eventsSent: new Counter({ name: 'slipway_events_sent_total', help: 'Events handed to connections.', registers }),
+    eventsSent: new Counter({
+      name: 'slipway_events_sent_total',
+      help: 'Events handed to connections.',
+      registers,
+    }),
     commitToSend: new Histogram({
       name: 'slipway_commit_to_send_seconds',
-      help: 'From the time in the change row to the hand-over to the connection. The row has its transaction\'s start, so a long transaction counts.',
+      help: "From the time in the change row to the hand-over to the connection. The row has its transaction's start, so a long transaction counts.",
       buckets: [0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.15, 0.5, 1.2, 5, 30, 300],
       registers,
     }),

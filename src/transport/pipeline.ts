@@ -15,21 +15,30 @@ import type { Caller } from '../access/caller.js';
 import type { Context } from '../graph/context.js';
 import { assertAffordable, operationCost } from '../graph/cost.js';
 import { maskError } from '../graph/errors.js';
-import { executeEvent, type EventSource, type SourceEvent, type StreamDefinition } from '../graph/stream-field.js';
+import {
+  executeEvent,
+  type EventSource,
+  type SourceEvent,
+  type StreamDefinition,
+} from '../graph/stream-field.js';
 import type { Clock } from '../kernel/clock.js';
 import { canonicalJson } from '../kernel/json.js';
 import type { Log } from '../kernel/log.js';
 import type { TransportLimits } from './limits.js';
 import { planSource, recoded, type OperationKind, type OperationPlan } from './plans.js';
 import { refusals } from './refusal.js';
+import { documentIdOf, type TrustedDocuments } from './trusted-documents.js';
 
 /**
  * The one way of an operation, whatever it came by: HTTP, an event stream or a socket. Everything that may refuse it
- * is in `prepare`, in this order: size, depth, aliases, directives, validity, kind, rights, variables, cost. A refusal is a
+ * is in `prepare`, in this order: trust, size, depth, aliases, directives, validity, kind, rights, variables, cost. A refusal is a
  * list of errors of that operation; nothing here throws, closes or answers.
  */
 export interface OperationRequest {
+  /** Empty: the document is named by `documentId`. */
   readonly query: string;
+  /** `sha256:<hex>` of a trusted document. */
+  readonly documentId?: string | undefined;
   readonly operationName?: string | null | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
 }
@@ -61,7 +70,11 @@ export interface Pipeline {
   runEvent(prepared: Prepared, caller: Caller, event: SourceEvent): Answer | Promise<Answer>;
   /** Equal keys: equal payloads for the same event. */
   shareKey(prepared: Prepared, caller: Caller): string;
-  mask(errors: readonly unknown[], caller: Caller, phase: 'validate' | 'execute'): readonly GraphQLFormattedError[];
+  mask(
+    errors: readonly unknown[],
+    caller: Caller,
+    phase: 'validate' | 'execute',
+  ): readonly GraphQLFormattedError[];
 }
 
 export interface PipelineDeps {
@@ -71,6 +84,8 @@ export interface PipelineDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly createContext: (caller: Caller) => Context;
+  /** Undefined: any document that is valid may run. */
+  readonly trusted?: TrustedDocuments | undefined;
 }
 
 export function createPipeline(deps: PipelineDeps): Pipeline {
@@ -97,16 +112,45 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     return cost;
   }
 
-  function check(request: OperationRequest, caller: Caller, allowed: ReadonlySet<OperationKind>): Prepared | readonly GraphQLError[] {
-    const found = plans.of(request.query);
+  /** The document to run, if it may: whether it is trusted is asked before it is even parsed. */
+  function textOf({ query, documentId }: OperationRequest, caller: Caller): string | GraphQLError {
+    const { trusted } = deps;
+    if (query === '' && documentId !== undefined) {
+      return (
+        trusted?.textOf(documentId) ??
+        refusals.badRequest('This server knows no document of that `documentId`.')
+      );
+    }
+    if (!trusted || trusted.has(query)) return query;
+    if (trusted.mode === 'enforce') return refusals.forbidden('This server runs trusted documents only.');
+    const untrusted = documentIdOf(query);
+    log.warn(
+      { requestId: caller.requestId, documentId: untrusted },
+      'a document that is not trusted was run',
+    );
+    return query;
+  }
+
+  function check(
+    request: OperationRequest,
+    caller: Caller,
+    allowed: ReadonlySet<OperationKind>,
+  ): Prepared | readonly GraphQLError[] {
+    const text = textOf(request, caller);
+    if (text instanceof GraphQLError) return [text];
+    const found = plans.of(text);
     if (found.errors) return found.errors;
     const plan = chosen(found.operations, request.operationName);
     if (plan instanceof GraphQLError) return [plan];
-    if (!allowed.has(plan.kind)) return [refusals.badRequest(`This transport carries no ${plan.kind} operations.`)];
+    if (!allowed.has(plan.kind)) {
+      return [refusals.badRequest(`This transport carries no ${plan.kind} operations.`)];
+    }
     const refused = forbidden(plan, caller);
     if (refused) return [refused];
     const variables = request.variables ?? {};
-    const coerced = getVariableValues(schema, plan.operation.variableDefinitions ?? [], variables, { maxErrors: 10 });
+    const coerced = getVariableValues(schema, plan.operation.variableDefinitions ?? [], variables, {
+      maxErrors: 10,
+    });
     if (coerced.errors) {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
       return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
@@ -136,14 +180,22 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
           variableValues: prepared.variables,
           contextValue: deps.createContext(caller),
         });
-        return answer(isPromise(result) ? await withDeadline(deps, result, prepared.plan.kind) : result, caller, mask);
+        return answer(
+          isPromise(result) ? await withDeadline(deps, result, prepared.plan.kind) : result,
+          caller,
+          mask,
+        );
       } catch (error) {
         return { errors: mask([error], caller, 'execute') };
       }
     },
     open(prepared, caller, after) {
       const { node, stream, definition } = streamOf(schema, prepared.plan);
-      const { coerced } = getVariableValues(schema, prepared.plan.operation.variableDefinitions ?? [], prepared.variables);
+      const { coerced } = getVariableValues(
+        schema,
+        prepared.plan.operation.variableDefinitions ?? [],
+        prepared.variables,
+      );
       const args = getArgumentValues(definition, node, coerced);
       const place = definition.args.find((argument) => argument.name === 'after');
       if (after !== undefined && isScalarType(place?.type)) args['after'] = place.type.parseValue(after);
@@ -165,14 +217,19 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
           event,
         );
         if (!isPromise(result)) return answer(result, caller, mask);
-        return withDeadline(deps, result, 'subscription').then((value) => answer(value, caller, mask), failed);
+        return withDeadline(deps, result, 'subscription').then(
+          (value) => answer(value, caller, mask),
+          failed,
+        );
       } catch (error) {
         return failed(error);
       }
     },
     shareKey({ plan, variables }, caller) {
       // Absent takes the default, null does not.
-      const read = plan.selectionVariables.map((name) => (Object.hasOwn(variables, name) ? [variables[name]] : []));
+      const read = plan.selectionVariables.map((name) =>
+        Object.hasOwn(variables, name) ? [variables[name]] : [],
+      );
       // What reads anything personal is shared among the operations of one principal at most.
       const whose = plan.personal ? `${caller.actor.classKey}\0${caller.actor.id}` : caller.actor.classKey;
       return `${plan.planId}\0${whose}\0${read.length === 0 ? '' : canonicalJson(read)}`;
@@ -189,7 +246,9 @@ function chosen(
   }
   const [only, more] = operations.values();
   if (only === undefined) return refusals.badRequest('The document has no operation.');
-  if (more !== undefined) return refusals.badRequest('The document has several operations: say which by `operationName`.');
+  if (more !== undefined) {
+    return refusals.badRequest('The document has several operations: say which by `operationName`.');
+  }
   return only;
 }
 
@@ -201,10 +260,13 @@ function forbidden(plan: OperationPlan, caller: Caller): GraphQLError | undefine
   for (const field of plan.rootFields) {
     if (OPEN_TO_ALL.has(field.name.value)) continue;
     const coordinate = `${ROOT_NAMES[plan.kind]}.${field.name.value}`;
-    const action: Action | undefined = Object.hasOwn(OPERATIONS, coordinate) ? OPERATIONS[coordinate] : undefined;
+    const action: Action | undefined = Object.hasOwn(OPERATIONS, coordinate)
+      ? OPERATIONS[coordinate]
+      : undefined;
     // A root field without a row is nobody's: a guard test names it before it ships.
     if (action === undefined || !mayEver(caller.actor, action)) {
-      const roles = action === undefined ? '' : ` It takes one of the roles ${ACTIONS[action].roles.join(', ')}.`;
+      const roles =
+        action === undefined ? '' : ` It takes one of the roles ${ACTIONS[action].roles.join(', ')}.`;
       return refusals.forbidden(`You may not use \`${coordinate}\`.${roles}`);
     }
   }

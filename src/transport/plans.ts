@@ -81,7 +81,9 @@ export function planSource(schema: GraphQLSchema, options: PlanOptions): PlanSou
       return { errors: [refusals.tooComplex()] };
     }
     const found = validate(schema, document, rules, { maxErrors: VALIDATION_ERRORS_MAX });
-    if (found.length > 0) return { errors: found.map((error) => validationError(error, options.introspection)) };
+    if (found.length > 0) {
+      return { errors: found.map((error) => validationError(error, options.introspection)) };
+    }
     return { operations: operationsOf(schema, document, () => ids.next++) };
   }
 
@@ -166,8 +168,9 @@ function collectFields(
 ): void {
   for (const selection of set.selections) {
     if (selection.kind === Kind.FIELD) into.push(selection);
-    else if (selection.kind === Kind.INLINE_FRAGMENT) collectFields(selection.selectionSet, fragments, into, seen);
-    else if (!seen.has(selection.name.value)) {
+    else if (selection.kind === Kind.INLINE_FRAGMENT) {
+      collectFields(selection.selectionSet, fragments, into, seen);
+    } else if (!seen.has(selection.name.value)) {
       seen.add(selection.name.value);
       const fragment = fragments.get(selection.name.value);
       if (fragment) collectFields(fragment.selectionSet, fragments, into, seen);

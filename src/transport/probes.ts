@@ -44,18 +44,24 @@ export function createProbes(deps: ProbeDeps): Probes {
     live: (response) => text(response, 200, 'live\n'),
     async ready(response) {
       if (deps.isDraining()) return text(response, 503, 'not ready: draining\n');
-      const answers = await Promise.all(deps.checks.map(async (check) => ((await within(check)) ? [] : [check.name])));
+      const answers = await Promise.all(
+        deps.checks.map(async (check) => ((await within(check)) ? [] : [check.name])),
+      );
       const unwell = answers.flat();
       if (unwell.length > 0) return text(response, 503, `not ready: ${unwell.join(', ')}\n`);
       text(response, 200, 'ready\n');
     },
     async metrics(response) {
       const body = await deps.registry.metrics();
-      response.writeHead(200, { 'content-type': deps.registry.contentType, 'cache-control': 'no-store' }).end(body);
+      response
+        .writeHead(200, { 'content-type': deps.registry.contentType, 'cache-control': 'no-store' })
+        .end(body);
     },
   };
 }
 
 function text(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).end(body);
+  response
+    .writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
+    .end(body);
 }

@@ -8,19 +8,28 @@ import { operationError, type ErrorCode } from '../graph/errors.js';
  * value of a limit.
  */
 export const refusals = {
-  tooComplex: () => operationError('TOO_COMPLEX', 'The document is too complex. Split it, or ask for less at once.'),
-  tooLong: () => operationError('TOO_COMPLEX', 'The document is too long. Split it, or ask for less at once.'),
+  tooComplex: () =>
+    operationError('TOO_COMPLEX', 'The document is too complex. Split it, or ask for less at once.'),
+  tooLong: () =>
+    operationError('TOO_COMPLEX', 'The document is too long. Split it, or ask for less at once.'),
   tooLarge: () => operationError('TOO_COMPLEX', 'The request is too large.'),
   badRequest: (message: string) => operationError('GRAPHQL_PARSE_FAILED', message),
   /** `reason` tells a client whether a renewed credential helps. */
   unauthenticated: (message: string, reason: AuthFailureReason | 'changed') =>
     operationError('UNAUTHENTICATED', message, { reason }),
   forbidden: (message: string) => operationError('FORBIDDEN', message),
-  tooMany: (what: string) => operationError('RATE_LIMITED', `Too many ${what}. Close some, or try again later.`),
-  overloaded: () => operationError('UNAVAILABLE', 'The server is full. Try again shortly.', { retryAfterSeconds: 5 }),
-  draining: () => operationError('UNAVAILABLE', 'The server is about to stop. Try again: another one will answer.'),
+  tooMany: (what: string) =>
+    operationError('RATE_LIMITED', `Too many ${what}. Close some, or try again later.`),
+  overloaded: () =>
+    operationError('UNAVAILABLE', 'The server is full. Try again shortly.', { retryAfterSeconds: 5 }),
+  draining: () =>
+    operationError('UNAVAILABLE', 'The server is about to stop. Try again: another one will answer.'),
   internal: (requestId: string) =>
-    operationError('INTERNAL', 'Something went wrong on our side. The request id finds it in the server log.', { requestId }),
+    operationError(
+      'INTERNAL',
+      'Something went wrong on our side. The request id finds it in the server log.',
+      { requestId },
+    ),
   tooSlow: (kind: string) =>
     operationError(
       'UNAVAILABLE',

@@ -74,7 +74,10 @@ export interface Accepted {
 
 /** The first of the two JSON types that is named; `application/json` for whoever names none. */
 export function acceptedOf(request: IncomingMessage): Accepted {
-  const types = (request.headers.accept ?? '').toLowerCase().split(',').map((part) => part.split(';', 1)[0]?.trim() ?? '');
+  const types = (request.headers.accept ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.split(';', 1)[0]?.trim() ?? '');
   const json = types.find((type) => type === JSON_TYPE || type === GRAPHQL_TYPE);
   const stream = types.includes(STREAM_TYPE);
   return {
@@ -109,7 +112,9 @@ export function bodyOf(request: IncomingMessage, maxBytes: number): Promise<stri
       }
     };
     request.on('data', take);
-    request.once('end', () => resolve((chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)).toString('utf8')));
+    request.once('end', () =>
+      resolve((chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)).toString('utf8')),
+    );
     request.once('error', reject);
     request.once('close', () => reject(new Error('the request was aborted')));
   });
@@ -128,6 +133,7 @@ export function requestFromQuery(query: string): OperationRequest | GraphQLError
   };
   return requestFromParameters({
     query: parameters.get('query') ?? undefined,
+    documentId: parameters.get('documentId') ?? undefined,
     operationName: parameters.get('operationName') ?? undefined,
     variables: json('variables'),
     extensions: json('extensions'),
@@ -146,14 +152,26 @@ export function requestFromBody(body: string): OperationRequest | GraphQLError {
   return requestFromParameters(parameters);
 }
 
-function requestFromParameters(parameters: Readonly<Record<string, unknown>>): OperationRequest | GraphQLError {
-  const { query, operationName, variables, extensions } = parameters;
-  if (typeof query !== 'string' || query === '') return refusals.badRequest('`query` must be the text of a document.');
-  if (isSet(operationName) && typeof operationName !== 'string') return refusals.badRequest('`operationName` must be text.');
+function requestFromParameters(
+  parameters: Readonly<Record<string, unknown>>,
+): OperationRequest | GraphQLError {
+  const { query = '', documentId, operationName, variables, extensions } = parameters;
+  if (isSet(documentId) && typeof documentId !== 'string') {
+    return refusals.badRequest('`documentId` must be text.');
+  }
+  if (typeof query !== 'string' || (query === '' && !isSet(documentId))) {
+    return refusals.badRequest('`query` must be the text of a document.');
+  }
+  if (isSet(operationName) && typeof operationName !== 'string') {
+    return refusals.badRequest('`operationName` must be text.');
+  }
   if (isSet(variables) && !isRecord(variables)) return refusals.badRequest('`variables` must be an object.');
-  if (isSet(extensions) && !isRecord(extensions)) return refusals.badRequest('`extensions` must be an object.');
+  if (isSet(extensions) && !isRecord(extensions)) {
+    return refusals.badRequest('`extensions` must be an object.');
+  }
   return {
     query,
+    documentId: typeof documentId === 'string' ? documentId : undefined,
     operationName: typeof operationName === 'string' ? operationName : null,
     variables: isRecord(variables) ? variables : null,
   };

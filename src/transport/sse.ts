@@ -5,7 +5,14 @@ import type { GraphQLError } from 'graphql';
 import type { Actor } from '../access/actor.js';
 import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
-import { ACCESS_CHANGED, closeOf, CLOSE, type CloseCode, type Connections, type SweptConnection } from './connections.js';
+import {
+  ACCESS_CHANGED,
+  closeOf,
+  CLOSE,
+  type CloseCode,
+  type Connections,
+  type SweptConnection,
+} from './connections.js';
 import { sseEvent } from './frames.js';
 import type { Connection, Hub, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
@@ -57,7 +64,12 @@ const HEADERS = {
 export function createEventStreams(deps: EventStreamDeps): EventStreams {
   const { pipeline, hub, connections } = deps;
 
-  function subscribe(session: StreamSession, caller: Caller, prepared: Prepared, after: string | undefined): Promise<void> {
+  function subscribe(
+    session: StreamSession,
+    caller: Caller,
+    prepared: Prepared,
+    after: string | undefined,
+  ): Promise<void> {
     const refuse = (error: GraphQLError) => {
       deps.count('refused', codeOf(error));
       session.finish({ errors: pipeline.mask([error], caller, 'execute') });

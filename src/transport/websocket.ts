@@ -3,7 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 import { GraphQLError, type ExecutionArgs, type ExecutionResult, type GraphQLSchema } from 'graphql';
-import { CloseCode as ProtocolClose, handleProtocols, makeServer, MessageType, type ServerOptions } from 'graphql-ws';
+import {
+  CloseCode as ProtocolClose,
+  handleProtocols,
+  makeServer,
+  MessageType,
+  type ServerOptions,
+} from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 
 import type { Caller } from '../access/caller.js';
@@ -102,7 +108,9 @@ export function createSocketDoor(deps: SocketDoorDeps): SocketDoor {
       session.release();
       deps.connections.remove(session, code);
       if (session.actor) deps.connections.dismiss(session.actor);
-      closed(code, String(reason)).catch((error: unknown) => deps.log.error({ err: error }, 'closing a socket failed'));
+      closed(code, String(reason)).catch((error: unknown) =>
+        deps.log.error({ err: error }, 'closing a socket failed'),
+      );
     });
   }
 
@@ -141,9 +149,13 @@ function onMessage(
   if (type === MessageType.Complete) known?.cancel();
   if (type === MessageType.Subscribe && session.actor) {
     // Completed by the client, but not yet gone: graphql-ws has forgotten it and would run both.
-    if (known?.cancelled) return session.say(refusedOperation(id, refusals.badRequest('This id is still in use.')));
+    if (known?.cancelled) {
+      return session.say(refusedOperation(id, refusals.badRequest('This id is still in use.')));
+    }
     if (id.length > OPERATION_ID_MAX) {
-      return session.say(refusedOperation(id.slice(0, OPERATION_ID_MAX), refusals.badRequest('The id is too long.')));
+      return session.say(
+        refusedOperation(id.slice(0, OPERATION_ID_MAX), refusals.badRequest('The id is too long.')),
+      );
     }
   }
   const done = receive(text).catch((error: unknown) => {
@@ -187,14 +199,21 @@ function protocolOptions(deps: SocketDoorDeps): ServerOptions<Init, Extra> {
       const operation = new SocketOperation(session, id, caller);
       session.operations.set(id, operation);
       const full = noRoom(deps, session);
-      const { prepared, errors }: Preparation = full ? { errors: pipeline.mask([full], caller, 'execute') } : pipeline.prepare(payload, caller, allowed);
+      const { prepared, errors }: Preparation = full
+        ? { errors: pipeline.mask([full], caller, 'execute') }
+        : pipeline.prepare(payload, caller, allowed);
       operation.prepared = prepared;
       operation.errors = errors;
       if (!prepared) {
         count('refused', codeOf(errors[0]));
         return [new GraphQLError('refused')]; // `onError` puts the operation's own errors in its place
       }
-      return { schema: deps.schema, document: prepared.plan.document, contextValue: operation, rootValue: null };
+      return {
+        schema: deps.schema,
+        document: prepared.plan.document,
+        contextValue: operation,
+        rootValue: null,
+      };
     },
     execute: (args) => runSingle(deps, operationOf(args), count),
     subscribe: (args) => streamOf(deps, operationOf(args), count),
@@ -205,9 +224,14 @@ function protocolOptions(deps: SocketDoorDeps): ServerOptions<Init, Extra> {
   };
 }
 
-async function connect(deps: SocketDoorDeps, { session, request }: Extra, params: Init | undefined): Promise<boolean> {
+async function connect(
+  deps: SocketDoorDeps,
+  { session, request }: Extra,
+  params: Init | undefined,
+): Promise<boolean> {
   const { connections, hub } = deps;
-  const authorization = params?.['authorization'] ?? params?.['Authorization'] ?? request.headers.authorization;
+  const authorization =
+    params?.['authorization'] ?? params?.['Authorization'] ?? request.headers.authorization;
   const actor = await deps.authenticator.fromBearer(bearerOf(authorization), peerOf(request));
   if (session.ended || session.ws.readyState !== session.ws.OPEN) return false;
   if (actor instanceof AuthFailure) {
@@ -227,7 +251,9 @@ async function connect(deps: SocketDoorDeps, { session, request }: Extra, params
 }
 
 function noRoom({ hub, limits }: SocketDoorDeps, session: SocketSession): GraphQLError | undefined {
-  if (session.operations.size > limits.subscriptionsPerSocket) return refusals.tooMany('operations on this socket');
+  if (session.operations.size > limits.subscriptionsPerSocket) {
+    return refusals.tooMany('operations on this socket');
+  }
   return hub.full ? refusals.overloaded() : undefined;
 }
 
@@ -243,7 +269,11 @@ function operationOf(args: ExecutionArgs): SocketOperation {
 
 type Count = (kind: string, outcome: string) => void;
 
-async function runSingle(deps: SocketDoorDeps, operation: SocketOperation, count: Count): Promise<ExecutionResult> {
+async function runSingle(
+  deps: SocketDoorDeps,
+  operation: SocketOperation,
+  count: Count,
+): Promise<ExecutionResult> {
   const { prepared, caller } = operation;
   if (!prepared) throw new Error('an operation that was not prepared');
   const leave = deps.inFlight.enter();
@@ -263,7 +293,10 @@ function endOf({ pipeline }: SocketDoorDeps, operation: SocketOperation): Promis
   const subscription = session.subscribe(operation, prepared);
   if (subscription) return subscription.ended;
   // Others that came in the same packet have taken the last places since `onSubscribe` looked.
-  return Promise.resolve({ type: 'failed', errors: pipeline.mask([refusals.overloaded()], caller, 'execute') });
+  return Promise.resolve({
+    type: 'failed',
+    errors: pipeline.mask([refusals.overloaded()], caller, 'execute'),
+  });
 }
 
 /** Carries the life of a stream for graphql-ws: it yields nothing, ends with it, and ends it when asked to. */

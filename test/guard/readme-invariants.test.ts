@@ -22,7 +22,9 @@ function invariantsOf(readme: string): Invariant[] {
 function problemsOf(readme: string): string[] {
   return invariantsOf(readme).flatMap(({ number, files }) => [
     ...(files.length === 0 ? [`invariant ${number} names no test`] : []),
-    ...files.filter((file) => !existsSync(new URL(file, ROOT))).map((file) => `invariant ${number}: there is no ${file}`),
+    ...files
+      .filter((file) => !existsSync(new URL(file, ROOT)))
+      .map((file) => `invariant ${number}: there is no ${file}`),
   ]);
 }
 
@@ -41,6 +43,8 @@ describe('the invariants of README.md', () => {
     expect(problemsOf(moved)).toEqual([
       'invariant 11: there is no test/api/agents/sweeps.test.ts under the name api/agents/sweep',
     ]);
-    expect(problemsOf('### Invariants\n\n| 1 | Something. | everything |\n')).toEqual(['invariant 1 names no test']);
+    expect(problemsOf('### Invariants\n\n| 1 | Something. | everything |\n')).toEqual([
+      'invariant 1 names no test',
+    ]);
   });
 });

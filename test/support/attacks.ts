@@ -18,12 +18,17 @@ export interface AttackAnswer {
   readonly errors?: readonly { readonly message: string; readonly extensions?: Record<string, unknown> }[];
 }
 
-const times = (count: number, make: (n: number) => string) => Array.from({ length: count }, (_, n) => make(n)).join(' ');
+const times = (count: number, make: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => make(n)).join(' ');
 const answered = ({ data }: AttackAnswer) => data !== undefined && data !== null;
 const nested = (depth: number): string => (depth === 0 ? 'version' : `self { ${nested(depth - 1)} }`);
 
 export const DOCUMENT_ATTACKS: readonly DocumentAttack[] = [
-  { name: 'alias overloading', query: `query cop { ${times(101, (n) => `alias${n}: __typename`)} }`, succeeded: answered },
+  {
+    name: 'alias overloading',
+    query: `query cop { ${times(101, (n) => `alias${n}: __typename`)} }`,
+    succeeded: answered,
+  },
   {
     name: 'directive overloading',
     query: `query cop { __typename ${'@aa'.repeat(10)} }`,
@@ -34,7 +39,11 @@ export const DOCUMENT_ATTACKS: readonly DocumentAttack[] = [
     query: `query cop { __schema { types { ${times(4, () => 'fields { type {')} name ${'} }'.repeat(4)} } } }`,
     succeeded: answered,
   },
-  { name: 'field duplication', query: `query cop { ${times(500, () => '__typename')} }`, succeeded: answered },
+  {
+    name: 'field duplication',
+    query: `query cop { ${times(500, () => '__typename')} }`,
+    succeeded: answered,
+  },
   {
     name: 'field suggestions',
     query: 'query cop { __schema { directive } }',
@@ -51,7 +60,8 @@ export const DOCUMENT_ATTACKS: readonly DocumentAttack[] = [
   {
     name: 'trace mode',
     query: 'query cop { __typename }',
-    succeeded: (answer) => 'extensions' in answer || (answer.errors ?? []).some(({ extensions = {} }) => 'tracing' in extensions),
+    succeeded: (answer) =>
+      'extensions' in answer || (answer.errors ?? []).some(({ extensions = {} }) => 'tracing' in extensions),
   },
   { name: 'a deep document', query: `{ serverInfo { ${nested(40)} } }`, succeeded: answered },
   {
@@ -69,7 +79,19 @@ export const DOCUMENT_ATTACKS: readonly DocumentAttack[] = [
     query: '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }',
     succeeded: answered,
   },
-  { name: 'many tokens', query: `{ nodes(ids: [${times(3_000, () => '"a"')}]) { id } }`, succeeded: answered },
-  { name: 'many directives', query: `{ ${times(25, () => 'head @include(if: true)')} }`, succeeded: answered },
-  { name: 'a masked fault', query: '{ node(id: "1") { broken leaking } }', succeeded: (answer) => JSON.stringify(answer).includes('hunter2') },
+  {
+    name: 'many tokens',
+    query: `{ nodes(ids: [${times(3_000, () => '"a"')}]) { id } }`,
+    succeeded: answered,
+  },
+  {
+    name: 'many directives',
+    query: `{ ${times(25, () => 'head @include(if: true)')} }`,
+    succeeded: answered,
+  },
+  {
+    name: 'a masked fault',
+    query: '{ node(id: "1") { broken leaking } }',
+    succeeded: (answer) => JSON.stringify(answer).includes('hunter2'),
+  },
 ];

@@ -30,7 +30,10 @@ export async function openEventStream(
   { method = 'POST', headers = {}, stalled = false }: EventStreamOptions = {},
 ): Promise<EventStreamClient> {
   const abort = new AbortController();
-  const parameters = new URLSearchParams({ query: request.query, variables: JSON.stringify(request.variables ?? {}) });
+  const parameters = new URLSearchParams({
+    query: request.query,
+    variables: JSON.stringify(request.variables ?? {}),
+  });
   const response = await fetch(method === 'GET' ? `${url}?${parameters.toString()}` : url, {
     method,
     headers: {

@@ -2,7 +2,14 @@
 import { expect } from 'vitest';
 
 import type { Change, Projection } from '../../src/changes/types.js';
-import { createFeed, StreamEnded, type ChangeStream, type Feed, type StreamItem, type StreamRequest } from '../../src/changes/feed.js';
+import {
+  createFeed,
+  StreamEnded,
+  type ChangeStream,
+  type Feed,
+  type StreamItem,
+  type StreamRequest,
+} from '../../src/changes/feed.js';
 import { decodeCursor } from '../../src/kernel/cursor.js';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { silentLog, type Log } from '../../src/kernel/log.js';
@@ -41,8 +48,17 @@ export async function startFeed(connection: Connection, options: TestFeedOptions
 export function makeFeed(connection: Connection, options: TestFeedOptions = {}): TestFeed {
   const log = options.log ?? silentLog;
   const poolOf = (to: Connection, size: number, role?: string) =>
-    makePool({ database: { connection: to }, size, applicationName: 'test', log, ...(role === undefined ? {} : { role }) });
-  const database = openDatabase({ pool: poolOf(connection, 8), readPool: poolOf(connection, 4, options.role) });
+    makePool({
+      database: { connection: to },
+      size,
+      applicationName: 'test',
+      log,
+      ...(role === undefined ? {} : { role }),
+    });
+  const database = openDatabase({
+    pool: poolOf(connection, 8),
+    readPool: poolOf(connection, 4, options.role),
+  });
   const direct = sessionsLike(database.pool);
   const proxied = options.listenThrough ? poolOf(options.listenThrough, 1) : undefined;
   const openSession: OpenSession = (purpose, timeoutMs) =>
@@ -64,7 +80,15 @@ export function makeFeed(connection: Connection, options: TestFeedOptions = {}):
 const everything = (): boolean => true;
 
 export function everyDeployment(after: string | null, over: Partial<StreamRequest> = {}): StreamRequest {
-  return { kinds: ['DEPLOYMENT'], namespaces: 'all', mode: 'EVERY', matches: everything, after, onExpired: 'ERROR', ...over };
+  return {
+    kinds: ['DEPLOYMENT'],
+    namespaces: 'all',
+    mode: 'EVERY',
+    matches: everything,
+    after,
+    onExpired: 'ERROR',
+    ...over,
+  };
 }
 
 export function watchDeployments(after: string | null, over: Partial<StreamRequest> = {}): StreamRequest {
@@ -88,7 +112,8 @@ export async function readDeployments(tx: Queryable): Promise<Projection[]> {
 }
 
 export type ChangeItem = Extract<StreamItem, { type: 'change' }>;
-export const nameOf = ({ objectId, version }: Pick<Change, 'objectId' | 'version'>): string => `${objectId}@${version}`;
+export const nameOf = ({ objectId, version }: Pick<Change, 'objectId' | 'version'>): string =>
+  `${objectId}@${version}`;
 
 /** Reads a stream to its end in the background. */
 export class Reading {

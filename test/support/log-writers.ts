@@ -13,12 +13,28 @@ import { insertRow, type Stamp } from '../../src/store/versioned.js';
 export const STAMP: Stamp = { actor: 'system:test', reason: null, traceId: null };
 
 /** A runtime and so many deployments, made in one transaction each. */
-export async function seedDeployments(db: pg.Pool | pg.Client, count: number, namespace = 'default'): Promise<string[]> {
-  const runtime = await insertRow(db, 'runtime', newId('RUNTIME'), { namespace, name: `rt-${newId('RUNTIME').slice(3)}`, type: 'external' }, STAMP);
+export async function seedDeployments(
+  db: pg.Pool | pg.Client,
+  count: number,
+  namespace = 'default',
+): Promise<string[]> {
+  const runtime = await insertRow(
+    db,
+    'runtime',
+    newId('RUNTIME'),
+    { namespace, name: `rt-${newId('RUNTIME').slice(3)}`, type: 'external' },
+    STAMP,
+  );
   const ids: string[] = [];
   for (let i = 0; i < count; i += 1) {
     const id = newId('DEPLOYMENT');
-    await insertRow(db, 'deployment', id, { namespace, name: id.slice(4), app: 'shop', runtimeId: runtime.id }, STAMP);
+    await insertRow(
+      db,
+      'deployment',
+      id,
+      { namespace, name: id.slice(4), app: 'shop', runtimeId: runtime.id },
+      STAMP,
+    );
     ids.push(id);
   }
   return ids;

@@ -34,7 +34,10 @@ export interface SocketOptions extends ClientOptions {
 }
 
 /** Resolves when the handshake is done; rejects with its status (`403`) when it was refused. */
-export async function openSocket(url: string, { protocol = 'graphql-transport-ws', ...options }: SocketOptions = {}): Promise<RawSocket> {
+export async function openSocket(
+  url: string,
+  { protocol = 'graphql-transport-ws', ...options }: SocketOptions = {},
+): Promise<RawSocket> {
   const ws = new WebSocket(url, protocol === '' ? [] : protocol, { perMessageDeflate: false, ...options });
   const messages: Message[] = [];
   let read = 0;
@@ -85,9 +88,16 @@ export async function openSocket(url: string, { protocol = 'graphql-transport-ws
 }
 
 /** Open, initialised and acknowledged. */
-export async function openAcknowledged(url: string, token?: string, options?: SocketOptions): Promise<RawSocket> {
+export async function openAcknowledged(
+  url: string,
+  token?: string,
+  options?: SocketOptions,
+): Promise<RawSocket> {
   const socket = await openSocket(url, options);
-  socket.send({ type: 'connection_init', ...(token === undefined ? {} : { payload: { authorization: `Bearer ${token}` } }) });
+  socket.send({
+    type: 'connection_init',
+    ...(token === undefined ? {} : { payload: { authorization: `Bearer ${token}` } }),
+  });
   await socket.next('connection_ack');
   return socket;
 }

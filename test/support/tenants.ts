@@ -43,7 +43,9 @@ export function absentRefs(): Refs {
 }
 
 const OBJECTS = 3;
-const EVERY_ID = ['runtime', 'release', 'deployment'].map((table) => `SELECT id, namespace FROM ${table}`).join(' UNION ALL ');
+const EVERY_ID = ['runtime', 'release', 'deployment']
+  .map((table) => `SELECT id, namespace FROM ${table}`)
+  .join(' UNION ALL ');
 const MOVE = `UPDATE deployment SET version = version + 1, change_token = gen_random_uuid(), change_reason = 'Moved', change_message = $2,
   phase = CASE phase WHEN 'RUNNING' THEN 'UPDATING' ELSE 'RUNNING' END::"DeploymentPhase" WHERE id = $1 RETURNING id, version`;
 
@@ -55,7 +57,11 @@ export async function seedTenants(database: Database): Promise<Tenants> {
       const namespace = marked(tenant);
       const labels = { team: namespace };
       const runtime = await seedRuntime(database, { namespace, name: `${namespace}-runtime-${at}`, labels });
-      const release = await seedRelease(database, { namespace, app: namespace, label: `${namespace}-v${at}` });
+      const release = await seedRelease(database, {
+        namespace,
+        app: namespace,
+        label: `${namespace}-v${at}`,
+      });
       made.push({ runtime: runtime.id, release: release.id });
     }
     for (let tenant = 0; tenant < TENANTS; tenant += 1) {
@@ -123,7 +129,9 @@ export function findForeign(
   );
   return [
     ...[facts, ...cursors].flatMap((part) => mentions(owners, allowed, part)),
-    ...spoken.flatMap((part) => mentions(owners, allowed, part)).filter((mention) => !asked.includes(mention)),
+    ...spoken
+      .flatMap((part) => mentions(owners, allowed, part))
+      .filter((mention) => !asked.includes(mention)),
   ];
 }
 

@@ -75,7 +75,12 @@ export class Topic {
   publish(value: number, text = 'x', at: Date | undefined = undefined): void {
     const share = at === undefined ? { value, text } : { value, text, at };
     for (const stream of this.streams) {
-      stream.offer({ value: { ...share, cursor: `c${value}` }, cursor: `c${value}`, share, variant: 'CHANGED' });
+      stream.offer({
+        value: { ...share, cursor: `c${value}` },
+        cursor: `c${value}`,
+        share,
+        variant: 'CHANGED',
+      });
     }
   }
 
@@ -103,7 +108,9 @@ class TestStream implements EventSource {
   }
 
   offer(event: SourceEvent): void {
-    if (this.#queue.push(event) > QUEUE_MAX) this.finish(operationError('SLOW_CONSUMER', 'Too slow.', { cursor: this.#last }));
+    if (this.#queue.push(event) > QUEUE_MAX) {
+      this.finish(operationError('SLOW_CONSUMER', 'Too slow.', { cursor: this.#last }));
+    }
     this.#wake?.();
   }
 
@@ -154,7 +161,10 @@ export interface TestTransport {
   readonly executions: { count: number };
   /** What to throw instead of answering: for a node, by its id; for a stream, by its `after`; for events, `event`. */
   readonly faults: Map<string, () => unknown>;
-  post(body: unknown, headers?: Record<string, string>): Promise<{ status: number; body: GraphQLBody; headers: Headers }>;
+  post(
+    body: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; body: GraphQLBody; headers: Headers }>;
   close(): Promise<void>;
 }
 
@@ -180,7 +190,11 @@ export interface TestTransportOptions {
   readonly authenticate?: Authenticator['fromBearer'];
 }
 
-export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYER')[] = ['VIEWER'], classKey = roles.join()): Actor {
+export function actor(
+  id: string,
+  roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYER')[] = ['VIEWER'],
+  classKey = roles.join(),
+): Actor {
   return {
     ...localActor(),
     id: `token:${id}`,
@@ -190,7 +204,6 @@ export function actor(id: string, roles: readonly ('ADMIN' | 'VIEWER' | 'DEPLOYE
     classKey,
   };
 }
-
 
 const contextOf = (caller: Caller) => ({ caller }) as unknown as Context; // this graph has no loaders
 
@@ -228,7 +241,10 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
       ...testAuthenticator(options.tokens, states),
       ...(options.authenticate ? { fromBearer: options.authenticate } : {}),
     },
-    origins: originPolicy({ loopback: true, allowedHosts: [], allowedOrigins: options.allowedOrigins ?? [] }, () => started.port),
+    origins: originPolicy(
+      { loopback: true, allowedHosts: [], allowedOrigins: options.allowedOrigins ?? [] },
+      () => started.port,
+    ),
     metrics: createMetrics(),
     readiness: options.readiness ?? [],
   });
@@ -251,13 +267,20 @@ export async function startTestTransport(options: TestTransportOptions = {}): Pr
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       });
-      return { status: response.status, body: (await response.json()) as GraphQLBody, headers: response.headers }; // every answer is one
+      return {
+        status: response.status,
+        body: (await response.json()) as GraphQLBody,
+        headers: response.headers,
+      }; // every answer is one
     },
     close: () => transport.close(),
   };
 }
 
-function testAuthenticator(tokens: TestTransportOptions['tokens'], states: ReadonlyMap<string, ActorState>): Authenticator {
+function testAuthenticator(
+  tokens: TestTransportOptions['tokens'],
+  states: ReadonlyMap<string, ActorState>,
+): Authenticator {
   return {
     fromBearer(token) {
       if (!tokens) return Promise.resolve(localActor());
@@ -275,19 +298,27 @@ function logInto(lines: LogLine[]): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function testSchema({ topics, mutations, executions, faults }: Pick<TestTransport, 'topics' | 'mutations' | 'executions' | 'faults'>): GraphQLSchema {
+function testSchema({
+  topics,
+  mutations,
+  executions,
+  faults,
+}: Pick<TestTransport, 'topics' | 'mutations' | 'executions' | 'faults'>): GraphQLSchema {
   const schema = buildSchema(SDL);
   const fail = (name: string) => {
     const fault = faults.get(name);
     // Whatever it is: also what no careful program throws.
-     
+
     if (fault) throw fault();
     throw new Error(`connect to ${SECRET} failed`);
   };
   const fields = (type: string) => {
     const object = schema.getType(type);
     if (!object || !('getFields' in object)) throw new Error(`no type ${type}`);
-    return object.getFields() as Record<string, { resolve?: unknown; subscribe?: unknown; extensions: Record<string, unknown> }>; // made from the text above
+    return object.getFields() as Record<
+      string,
+      { resolve?: unknown; subscribe?: unknown; extensions: Record<string, unknown> }
+    >; // made from the text above
   };
   const node = (id: string): object => ({
     id,
@@ -333,15 +364,29 @@ function testSchema({ topics, mutations, executions, faults }: Pick<TestTranspor
   for (const field of Object.values(fields('Subscription'))) {
     const stream: StreamDefinition = {
       open({ topic, after }) {
-        if (after === 'expired') throw operationError('CURSOR_EXPIRED', 'Take a new snapshot.', { cursor: 'expired' });
+        if (after === 'expired') {
+          throw operationError('CURSOR_EXPIRED', 'Take a new snapshot.', { cursor: 'expired' });
+        }
         if (after === 'bug' || faults.has(String(after))) fail(String(after));
-        return new TestStream(topic === 'b' ? topics.b : topics.a, typeof after === 'string' ? after : undefined);
+        return new TestStream(
+          topic === 'b' ? topics.b : topics.a,
+          typeof after === 'string' ? after : undefined,
+        );
       },
     };
     field.extensions = { stream };
-    field.subscribe = (_: unknown, args: Record<string, unknown>, context: Context, { fieldName }: { fieldName: string }) =>
-      iterated(stream.open(args, context), fieldName);
-    field.resolve = (root: Record<string, unknown>, _: unknown, __: unknown, { fieldName }: { fieldName: string }) => {
+    field.subscribe = (
+      _: unknown,
+      args: Record<string, unknown>,
+      context: Context,
+      { fieldName }: { fieldName: string },
+    ) => iterated(stream.open(args, context), fieldName);
+    field.resolve = (
+      root: Record<string, unknown>,
+      _: unknown,
+      __: unknown,
+      { fieldName }: { fieldName: string },
+    ) => {
       executions.count += 1;
       return root[fieldName];
     };

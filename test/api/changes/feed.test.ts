@@ -50,7 +50,11 @@ describe('the feed', () => {
 
   it('tells a bulk write whole and in order, to those who were there and to those who come in the middle', async () => {
     const { feed } = await start();
-    const reading = new Reading(feed.open(everyDeployment(null, { matches: (_kind, object) => 'name' in object && /7$/.test(object.name) })));
+    const reading = new Reading(
+      feed.open(
+        everyDeployment(null, { matches: (_kind, object) => 'name' in object && /7$/.test(object.name) }),
+      ),
+    );
     const [seed = ''] = await seedDeployments(client, 1);
     await waitFor(() => feed.stats.changes === 2, 'the seed is told');
     await client.query(
@@ -60,10 +64,16 @@ describe('the feed', () => {
     );
     feed.wake();
     const late: Reading[] = [];
-    await waitFor(() => {
-      if (feed.stats.changes > 2 && feed.stats.changes < 12_347 && late.length < 20) late.push(new Reading(feed.open(everyDeployment(null))));
-      return feed.stats.changes === 12_347;
-    }, 'the bulk is told', 20_000);
+    await waitFor(
+      () => {
+        if (feed.stats.changes > 2 && feed.stats.changes < 12_347 && late.length < 20) {
+          late.push(new Reading(feed.open(everyDeployment(null))));
+        }
+        return feed.stats.changes === 12_347;
+      },
+      'the bulk is told',
+      20_000,
+    );
     await waitFor(() => reading.changes.length >= 1_234, 'the reader has its part');
     const seqs = reading.changes.map(({ change }) => change.seq);
     expect(seqs).toEqual([...seqs].sort((a, b) => (a < b ? -1 : 1)));
@@ -114,7 +124,9 @@ describe('the feed', () => {
     });
     const off = feed.listen(['DEPLOYMENT'], ({ objectId }) => told.push(objectId));
     feed.listen(['TOKEN'], () => told.push('a token'));
-    const reading = new Reading(feed.open(everyDeployment(null, { matches: (_kind, { id }) => told.includes(id) })));
+    const reading = new Reading(
+      feed.open(everyDeployment(null, { matches: (_kind, { id }) => told.includes(id) })),
+    );
     const [id = ''] = await seedDeployments(client, 1);
     await waitFor(() => reading.changes.length === 1, 'the change is told');
     expect(told).toEqual([id]);
@@ -128,13 +140,19 @@ describe('the feed', () => {
 
   it('stands still at a row that it cannot read, says which, and goes on when it can', async () => {
     const errors: string[] = [];
-    const log: Log = { ...silentLog, error: (fields) => errors.push(String((fields as { err?: Error }).err)) };
+    const log: Log = {
+      ...silentLog,
+      error: (fields) => errors.push(String((fields as { err?: Error }).err)),
+    };
     const { feed } = await start({ log });
     const cursor = await feed.head();
     const reading = new Reading(feed.open(everyDeployment(null)));
     await client.query('begin');
     const [a = ''] = await seedDeployments(client, 1);
-    await client.query("update change_payload p set after = jsonb_set(after, '{createdAt}', '17') from change c where c.seq = p.seq and c.object_id = $1", [a]);
+    await client.query(
+      "update change_payload p set after = jsonb_set(after, '{createdAt}', '17') from change c where c.seq = p.seq and c.object_id = $1",
+      [a],
+    );
     await client.query('commit');
     const { rows } = await client.query<{ seq: string }>('select seq from change where object_id = $1', [a]);
     await waitFor(() => reading.ended, 'the streams end');
@@ -145,7 +163,10 @@ describe('the feed', () => {
     expect((await endOf(feed.open(everyDeployment(cursor)))).error.code).toBe('UNAVAILABLE');
     await bump(client, a);
 
-    await client.query("update change_payload p set after = jsonb_set(after, '{createdAt}', after->'updatedAt') from change c where c.seq = p.seq and c.object_id = $1", [a]);
+    await client.query(
+      "update change_payload p set after = jsonb_set(after, '{createdAt}', after->'updatedAt') from change c where c.seq = p.seq and c.object_id = $1",
+      [a],
+    );
     await waitFor(() => feed.current, 'the feed goes on');
     const stream = feed.open(everyDeployment(cursor));
     expect((await takeChanges(stream, 2)).map(({ change }) => nameOf(change))).toEqual([`${a}@1`, `${a}@2`]);
@@ -210,7 +231,11 @@ describe('the feed', () => {
     await seedDeployments(client, 1);
     const [row] = await readDeployments(client);
     if (!row) throw new Error('one was seeded');
-    const snapshot = { key: 'huge', kind: 'DEPLOYMENT' as const, read: () => Promise.resolve(Array<typeof row>(SNAPSHOT_MAX_ROWS + 1).fill(row)) };
+    const snapshot = {
+      key: 'huge',
+      kind: 'DEPLOYMENT' as const,
+      read: () => Promise.resolve(Array<typeof row>(SNAPSHOT_MAX_ROWS + 1).fill(row)),
+    };
     const { error } = await endOf(feed.open(watchDeployments(null, { snapshot })));
     expect(error.code).toBe('SNAPSHOT_TOO_LARGE');
   });

@@ -219,31 +219,34 @@ describe('the writer of the change log', () => {
     expect(counted.rows[0]?.n).toBe(20_000);
   });
 
-  it.each(['10000-01-01 00:00+00', '9999-12-31 23:59:59.9996+00', 'infinity', '-infinity', '0044-03-15 00:00+00 BC'])(
-    'meets no moment that a reader of the log could not parse: %s',
-    async (moment) => {
-      const id = await deployment();
-      const agent = newId('AGENT');
-      await insertRow(client, 'agent', agent, { name: agent, topic: agent, serviceTypes: [] }, STAMP);
-      await client.query(`insert into agent_internal (agent_id, session) values ($1, 's')`, [agent]);
-      const token = newId('TOKEN');
-      await insertRow(client, 'token', token, { name: 'a', roles: [], namespaces: [], createdBy: 'a' }, STAMP);
-      const runtime = newId('RUNTIME');
-      await insertRow(client, 'runtime', runtime, { namespace: 'a', name: runtime, type: 'external' }, STAMP);
-      const writes: readonly (readonly [string, string])[] = [
-        ['update deployment set version = 2, deletion_requested_at = $2 where id = $1', id],
-        [`update deployment set version = 2, phase = 'DELETED', deleted_at = $2 where id = $1`, id],
-        ['update runtime set version = 2, deletion_requested_at = $2 where id = $1', runtime],
-        ['update runtime set version = 2, deleted_at = $2 where id = $1', runtime],
-        ['update agent set version = 2, deleted_at = $2 where id = $1', agent],
-        ['update agent_internal set last_heartbeat_at = $2 where agent_id = $1', agent],
-        ['update token set version = 2, expires_at = $2 where id = $1', token],
-        ['update token set version = 2, revoked_at = $2 where id = $1', token],
-        ['insert into token_use (token_id, last_used_at) values ($1, $2)', token],
-      ];
-      for (const [text, of] of writes) expect(await codeOf(text, [of, moment]), text).toBe('23514');
-    },
-  );
+  it.each([
+    '10000-01-01 00:00+00',
+    '9999-12-31 23:59:59.9996+00',
+    'infinity',
+    '-infinity',
+    '0044-03-15 00:00+00 BC',
+  ])('meets no moment that a reader of the log could not parse: %s', async (moment) => {
+    const id = await deployment();
+    const agent = newId('AGENT');
+    await insertRow(client, 'agent', agent, { name: agent, topic: agent, serviceTypes: [] }, STAMP);
+    await client.query(`insert into agent_internal (agent_id, session) values ($1, 's')`, [agent]);
+    const token = newId('TOKEN');
+    await insertRow(client, 'token', token, { name: 'a', roles: [], namespaces: [], createdBy: 'a' }, STAMP);
+    const runtime = newId('RUNTIME');
+    await insertRow(client, 'runtime', runtime, { namespace: 'a', name: runtime, type: 'external' }, STAMP);
+    const writes: readonly (readonly [string, string])[] = [
+      ['update deployment set version = 2, deletion_requested_at = $2 where id = $1', id],
+      [`update deployment set version = 2, phase = 'DELETED', deleted_at = $2 where id = $1`, id],
+      ['update runtime set version = 2, deletion_requested_at = $2 where id = $1', runtime],
+      ['update runtime set version = 2, deleted_at = $2 where id = $1', runtime],
+      ['update agent set version = 2, deleted_at = $2 where id = $1', agent],
+      ['update agent_internal set last_heartbeat_at = $2 where agent_id = $1', agent],
+      ['update token set version = 2, expires_at = $2 where id = $1', token],
+      ['update token set version = 2, revoked_at = $2 where id = $1', token],
+      ['insert into token_use (token_id, last_used_at) values ($1, $2)', token],
+    ];
+    for (const [text, of] of writes) expect(await codeOf(text, [of, moment]), text).toBe('23514');
+  });
 
   it.each([
     ['Pacific/Kiritimati', '9999-12-31T23:59:59.999+00:00'],

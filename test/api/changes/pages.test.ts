@@ -57,8 +57,15 @@ describe('pages of the change log', () => {
     expect(entries.slice(0, 5).map(({ objectId, version, op }) => [objectId, version, op])).toEqual(
       one.map((id) => [id, 1, 'INSERT']),
     );
-    expect(entries.at(-1)).toMatchObject({ message: 'round 5', actor: 'system:test', from: 'PENDING', to: 'PENDING' });
-    expect((await walk(all({ namespaces: new Set(['two']) }))).every(({ namespace }) => namespace === 'two')).toBe(true);
+    expect(entries.at(-1)).toMatchObject({
+      message: 'round 5',
+      actor: 'system:test',
+      from: 'PENDING',
+      to: 'PENDING',
+    });
+    expect(
+      (await walk(all({ namespaces: new Set(['two']) }))).every(({ namespace }) => namespace === 'two'),
+    ).toBe(true);
     expect(await walk(all({ objectId: two[0] ?? '', limit: 2 }))).toHaveLength(7);
     expect(await walk(all({ kinds: ['AGENT'], namespaces: new Set() }))).toHaveLength(1);
     expect(await walk(all({ namespaces: new Set(['three']) }))).toEqual([]);
@@ -78,10 +85,15 @@ describe('pages of the change log', () => {
 
   it('miss nothing that commits while they are read', async () => {
     const start = await replica.feed.head();
-    const writers = startWriters(database.connection, { writers: 8, ids: [...one, ...two], transactions: 25, maxStallMs: 5 });
+    const writers = startWriters(database.connection, {
+      writers: 8,
+      ids: [...one, ...two],
+      transactions: 25,
+      maxStallMs: 5,
+    });
     const told: LogEntry[] = [];
     let after = start;
-    for (let page: ChangePage | undefined; writers.running || page?.hasMore !== false; ) {
+    for (let page: ChangePage | undefined; writers.running || page?.hasMore !== false;) {
       page = await replica.feed.page(all({ after, limit: 5 }));
       told.push(...page.entries);
       after = page.cursor;
@@ -101,11 +113,17 @@ describe('pages of the change log', () => {
     const next = await replica.feed.timeline({ ...request, beforeVersion: versions.at(-1) ?? 0 });
     expect(next.entries[0]?.version).toBe((versions.at(-1) ?? 0) - 1);
     expect((await replica.feed.timeline({ ...request, beforeVersion: 1 })).entries).toEqual([]);
-    const hidden = await replica.feed.timeline({ ...request, namespaces: new Set(['two']), beforeVersion: null });
+    const hidden = await replica.feed.timeline({
+      ...request,
+      namespaces: new Set(['two']),
+      beforeVersion: null,
+    });
     expect(hidden.entries).toEqual([]);
 
     const last = first.entries[0];
-    const stream = replica.feed.open(everyDeployment(last?.cursor ?? null, { objectIds: new Set([objectId]) }));
+    const stream = replica.feed.open(
+      everyDeployment(last?.cursor ?? null, { objectIds: new Set([objectId]) }),
+    );
     await bump(client, objectId);
     const [item] = await takeChanges(stream, 1);
     expect(item?.change.version).toBe((last?.version ?? 0) + 1);

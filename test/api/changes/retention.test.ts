@@ -4,7 +4,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rotateEpoch } from '../../../src/changes/epoch.js';
 import { createRetention, type RetentionDeps } from '../../../src/changes/retention.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { endOf, everyDeployment, nameOf, quietHead, startFeed, takeChanges, type TestFeed } from '../../support/feeds.js';
+import {
+  endOf,
+  everyDeployment,
+  nameOf,
+  quietHead,
+  startFeed,
+  takeChanges,
+  type TestFeed,
+} from '../../support/feeds.js';
 import { bump, seedDeployments } from '../../support/log-writers.js';
 
 describe('retention of the change log', () => {
@@ -27,7 +35,8 @@ describe('retention of the change log', () => {
   const prune = (over: Partial<RetentionDeps> = {}) =>
     createRetention({ database: replica.database, ...over }).run();
   /** As if what was written so far had been written so many hours ago. */
-  const age = (hours: number) => client.query('update change set at = at - make_interval(hours => $1)', [hours]);
+  const age = (hours: number) =>
+    client.query('update change set at = at - make_interval(hours => $1)', [hours]);
   const counts = async () => {
     const { rows } = await client.query<{ rows: number; payloads: number; floor: string }>(
       'select (select count(*) from change)::int as rows, (select count(*) from change_payload)::int as payloads, floor_seq as floor from log_state',
@@ -55,7 +64,9 @@ describe('retention of the change log', () => {
       // The slim rows are still there to be paged through, and those behind the floor to be resumed from.
       const page = await late.feed.page({ kinds: ['DEPLOYMENT'], namespaces: 'all', after: null, limit: 10 });
       expect(page.entries.map(nameOf)).toEqual([`${id}@1`, `${id}@2`, `${id}@3`]);
-      expect((await endOf(late.feed.open(everyDeployment(page.entries[0]?.cursor ?? null)))).error.code).toBe('CURSOR_EXPIRED');
+      expect((await endOf(late.feed.open(everyDeployment(page.entries[0]?.cursor ?? null)))).error.code).toBe(
+        'CURSOR_EXPIRED',
+      );
       const behind = late.feed.open(everyDeployment(page.entries[1]?.cursor ?? null));
       expect((await takeChanges(behind, 1)).map(({ change }) => nameOf(change))).toEqual([`${id}@3`]);
       behind.close();

@@ -59,7 +59,9 @@ describe('idempotency keys', () => {
     const patch = { id: deployment.id, expectedVersion: 1, phase: 'INITIAL_SETUP' } as const;
     const idempotencyKey = freshName('key');
     const outcomes = await Promise.all(
-      Array.from({ length: REPLAYS }, () => domain.patchDeploymentStatus(local, { ...patch, idempotencyKey })),
+      Array.from({ length: REPLAYS }, () =>
+        domain.patchDeploymentStatus(local, { ...patch, idempotencyKey }),
+      ),
     );
     for (const outcome of outcomes) expect(valueOf(outcome)).toMatchObject({ version: 2 });
     await store.close();

@@ -244,7 +244,9 @@ describe('internal metadata', () => {
         kind: 'InvalidInput',
         issues: [{ path: ['input', 'release'] }],
       });
-      expect(valueOf(await domain.applyDeployment(local, { name, labels: { a: 'b' } })).result).toBe('UPDATED');
+      expect(valueOf(await domain.applyDeployment(local, { name, labels: { a: 'b' } })).result).toBe(
+        'UPDATED',
+      );
     });
 
     it('no runtime: an error that names the deployment', async () => {

@@ -85,8 +85,14 @@ describe('deployments', () => {
     ['of another format', { after: Buffer.from(`[1,"createdAt","${NOON}","dep_x"]`).toString('base64url') }],
     ['with NUL in its id', { after: packed('deployment', 'createdAt', 'asc', NOON, '\0') }],
     ['with half a character in its id', { after: packed('deployment', 'createdAt', 'asc', NOON, '\ud800') }],
-    ['before all time', { after: packed('deployment', 'createdAt', 'asc', '-271821-04-20T00:00:00.000Z', 'dep_1') }],
-    ['before our era', { before: packed('deployment', 'createdAt', 'asc', '-004713-01-01T00:00:00.000Z', 'dep_1') }],
+    [
+      'before all time',
+      { after: packed('deployment', 'createdAt', 'asc', '-271821-04-20T00:00:00.000Z', 'dep_1') },
+    ],
+    [
+      'before our era',
+      { before: packed('deployment', 'createdAt', 'asc', '-004713-01-01T00:00:00.000Z', 'dep_1') },
+    ],
     ['with NUL in its name', { ...BY_NAME, after: packed('deployment', 'name', 'asc', '\0', 'dep_1') }],
     ['with NUL behind its name', { ...BY_NAME, after: packed('deployment', 'name', 'asc', 'a', '\0') }],
     ['that was made up', { after: 'bm9wZQ' }],

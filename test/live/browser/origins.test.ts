@@ -72,8 +72,9 @@ function subscribeIn(page: Page, transport: 'websocket' | 'sse'): Promise<void> 
       });
       const stream = inPage.subscribe(DeploymentPhaseChangedDocument, {});
       void (async () => {
-        for await (const { deploymentPhaseChanged: event } of stream)
-          {globalThis.told.push(`${event.to}@${event.version}`);}
+        for await (const { deploymentPhaseChanged: event } of stream) {
+          globalThis.told.push(`${event.to}@${event.version}`);
+        }
       })();
       await stream.opened;
     },

@@ -9,7 +9,14 @@ import { parseSnapshot, visible } from '../../../src/kernel/snapshot.js';
 import { startEmbedded, type EmbeddedPostgres } from '../../../src/store/embedded.js';
 import { migrate } from '../../../src/store/migrate.js';
 import { makeTestFolder, withClient } from '../../support/database.js';
-import { everyDeployment, nameOf, Reading, startFeed, takeChanges, type TestFeed } from '../../support/feeds.js';
+import {
+  everyDeployment,
+  nameOf,
+  Reading,
+  startFeed,
+  takeChanges,
+  type TestFeed,
+} from '../../support/feeds.js';
 import { bump, seedDeployments } from '../../support/log-writers.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -84,7 +91,9 @@ describe('a crash of the database', () => {
     expect(live.changes.map(({ change }) => nameOf(change))).toEqual(committed);
     await live.close();
     const again = replica.feed.open(everyDeployment(cursor));
-    expect((await takeChanges(again, committed.length)).map(({ change }) => nameOf(change))).toEqual(committed);
+    expect((await takeChanges(again, committed.length)).map(({ change }) => nameOf(change))).toEqual(
+      committed,
+    );
     again.close();
   });
 });

@@ -78,9 +78,11 @@ describe('opening and closing streams', () => {
   it('ends what is open when the feed stops, and every session and timer with it', async () => {
     const own = await startFeed(database.connection, { clock });
     const before = timers.size;
-    const streams = [everyDeployment(null), watchDeployments(null), everyDeployment(await own.feed.head())].map((request) =>
-      own.feed.open(request),
-    );
+    const streams = [
+      everyDeployment(null),
+      watchDeployments(null),
+      everyDeployment(await own.feed.head()),
+    ].map((request) => own.feed.open(request));
     const ends = streams.map((stream) =>
       (async () => {
         while (await stream.next());

@@ -1,10 +1,24 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-import { createDatabase, debianPostgres, externalPostgres, type TestDatabase } from '../../support/database.js';
+import {
+  createDatabase,
+  debianPostgres,
+  externalPostgres,
+  type TestDatabase,
+} from '../../support/database.js';
 import { migrate } from '../../../src/store/migrate.js';
 import { createDatabaseOn } from '../../support/test-server.js';
-import { everyDeployment, expectWhole, nameOf, Reading, startFeed, takeChanges, type ChangeItem, type TestFeed } from '../../support/feeds.js';
+import {
+  everyDeployment,
+  expectWhole,
+  nameOf,
+  Reading,
+  startFeed,
+  takeChanges,
+  type ChangeItem,
+  type TestFeed,
+} from '../../support/feeds.js';
 import { bump, seedDeployments, startWriters } from '../../support/log-writers.js';
 import { waitFor } from '../../support/wait-for.js';
 import { afterLastId, afterLastSeqBehindFence } from '../../support/wrong-readers.js';
@@ -12,13 +26,20 @@ import { afterLastId, afterLastSeqBehindFence } from '../../support/wrong-reader
 const MIGRATIONS = 'prisma/migrations';
 
 /** The servers that an operator may have; each gives a migrated database, or undefined where it is not installed. */
-const SERVERS: Readonly<Record<string, () => Promise<{ database: TestDatabase; stop?: () => Promise<void> } | undefined>>> = {
+const SERVERS: Readonly<
+  Record<string, () => Promise<{ database: TestDatabase; stop?: () => Promise<void> } | undefined>>
+> = {
   'the embedded PostgreSQL': async () => ({ database: await createDatabase() }),
-  'an external PostgreSQL': async () => ({ database: await migrated(await (await externalPostgres()).createEmptyDatabase()) }),
+  'an external PostgreSQL': async () => ({
+    database: await migrated(await (await externalPostgres()).createEmptyDatabase()),
+  }),
   'the oldest supported PostgreSQL': async () => {
     const server = await debianPostgres();
     if (!server) return undefined;
-    return { database: await migrated(await createDatabaseOn(server.connection, 'template0')), stop: () => server.stop() };
+    return {
+      database: await migrated(await createDatabaseOn(server.connection, 'template0')),
+      stop: () => server.stop(),
+    };
   },
 };
 
@@ -85,7 +106,10 @@ describe.each(Object.keys(SERVERS))('the feed on %s', (name) => {
       const stream = feed?.feed.open(everyDeployment(cursor));
       if (!stream) throw new Error('no feed');
       const missing = Math.max(1, writers.committed.size - told.length);
-      const part = await takeChanges(stream, writers.running ? 1 : Math.min(missing, 1 + Math.floor(Math.random() * 40)));
+      const part = await takeChanges(
+        stream,
+        writers.running ? 1 : Math.min(missing, 1 + Math.floor(Math.random() * 40)),
+      );
       stream.close();
       told.push(...part);
       cursor = part.at(-1)?.cursor ?? cursor;

@@ -3,7 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { EVERY_MAX_CHANGES } from '../../../src/changes/mailbox.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
-import { endOf, everyDeployment, nameOf, Reading, startFeed, takeChanges, watchDeployments, type TestFeed } from '../../support/feeds.js';
+import {
+  endOf,
+  everyDeployment,
+  nameOf,
+  Reading,
+  startFeed,
+  takeChanges,
+  watchDeployments,
+  type TestFeed,
+} from '../../support/feeds.js';
 import { bump, seedDeployments } from '../../support/log-writers.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -79,10 +88,14 @@ describe('a reader that does not read', () => {
     expect(await slow.next()).toMatchObject({ type: 'reset', reason: 'SLOW_CONSUMER' });
     const versions = new Map<string, number>();
     for (item = await slow.next(); item && item.type !== 'snapshotEnd'; item = await slow.next()) {
-      if (item.type === 'object' && 'version' in item.object) versions.set(item.object.id, item.object.version);
+      if (item.type === 'object' && 'version' in item.object) {
+        versions.set(item.object.id, item.object.version);
+      }
     }
     expect(versions.size).toBe(600);
-    const { rows } = await client.query<{ id: string; version: number }>('select id, version from deployment');
+    const { rows } = await client.query<{ id: string; version: number }>(
+      'select id, version from deployment',
+    );
     for (const row of rows) expect(versions.get(row.id)).toBe(row.version);
     expect(replica.feed.stats.resets).toBe(resets + 1);
     slow.close();
@@ -96,7 +109,10 @@ describe('a reader that does not read', () => {
     replica.feed.wake();
     await first;
     await bumpAll();
-    await waitFor(() => slow.cursor !== null && replica.feed.stats.slowConsumers > 2, 'the mailbox overflows');
+    await waitFor(
+      () => slow.cursor !== null && replica.feed.stats.slowConsumers > 2,
+      'the mailbox overflows',
+    );
     expect((await endOf(slow)).error.code).toBe('SLOW_CONSUMER');
   });
 });

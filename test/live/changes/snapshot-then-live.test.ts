@@ -51,8 +51,9 @@ describe('a snapshot and the changes behind it', () => {
 
     async #run(): Promise<void> {
       for (let item = await this.stream.next(); item; item = await this.stream.next()) {
-        if (item.type === 'object') this.held.set(item.object.id, 'version' in item.object ? item.object.version : 0);
-        else if (item.type === 'snapshotEnd') this.snapshots += 1;
+        if (item.type === 'object') {
+          this.held.set(item.object.id, 'version' in item.object ? item.object.version : 0);
+        } else if (item.type === 'snapshotEnd') this.snapshots += 1;
         else if (item.type === 'reset') this.held.clear();
         else if (item.type === 'change') this.#apply(item);
         if (item.type === 'reset') this.resets += 1;
@@ -60,10 +61,20 @@ describe('a snapshot and the changes behind it', () => {
       }
     }
 
-    #apply({ change, had, has }: { change: { objectId: string; version: number }; had: boolean; has: boolean }): void {
+    #apply({
+      change,
+      had,
+      has,
+    }: {
+      change: { objectId: string; version: number };
+      had: boolean;
+      has: boolean;
+    }): void {
       const { objectId, version } = change;
       if (had !== this.held.has(objectId)) this.problems.push(`${objectId}@${version}: had ${had}`);
-      if (version <= (this.held.get(objectId) ?? 0)) this.problems.push(`${objectId}@${version}: told already`);
+      if (version <= (this.held.get(objectId) ?? 0)) {
+        this.problems.push(`${objectId}@${version}: told already`);
+      }
       if (has) this.held.set(objectId, version);
       else this.held.delete(objectId);
     }
@@ -88,7 +99,9 @@ describe('a snapshot and the changes behind it', () => {
     const write = async (writer: pg.Client) => {
       while (!stop.signal.aborted) {
         await writer.query('begin');
-        for (let i = 0; i < 3; i += 1) await writeOne(writer, ids, rows[0]?.runtime_id ?? '').catch(() => undefined);
+        for (let i = 0; i < 3; i += 1) {
+          await writeOne(writer, ids, rows[0]?.runtime_id ?? '').catch(() => undefined);
+        }
         await writer.query(Math.random() < 0.1 ? 'rollback' : 'commit');
         replica.feed.wake();
       }
@@ -102,10 +115,15 @@ describe('a snapshot and the changes behind it', () => {
     }
     stop.abort();
     await Promise.all(writers);
-    const head = await client.query<Row>("select id, version, app from deployment where deleted_at is null and app = 'shop'");
+    const head = await client.query<Row>(
+      "select id, version, app from deployment where deleted_at is null and app = 'shop'",
+    );
     const truth = new Map(head.rows.map(({ id, version }) => [id, version]));
     for (const holder of holders) {
-      await waitFor(() => sameMap(holder.held, truth), `the reader holds the truth: ${difference(holder.held, truth)}`);
+      await waitFor(
+        () => sameMap(holder.held, truth),
+        `the reader holds the truth: ${difference(holder.held, truth)}`,
+      );
       expect(holder.problems).toEqual([]);
       holder.stream.close();
       await holder.done;
@@ -139,15 +157,28 @@ async function writeOne(client: pg.Client, ids: string[], runtimeId: string): Pr
   const stamp = "version = version + 1, changed_by = 'system:test', change_token = gen_random_uuid()::text";
   const id = ids[Math.floor(Math.random() * ids.length)];
   const dice = Math.random();
-  if (dice < 0.5) await client.query(`update deployment set ${stamp}, observed_generation = observed_generation + 1 where id = $1`, [id]);
-  else if (dice < 0.85) {
-    await client.query(`update deployment set ${stamp}, app = case app when 'shop' then 'other' else 'shop' end where id = $1`, [id]);
+  if (dice < 0.5) {
+    await client.query(
+      `update deployment set ${stamp}, observed_generation = observed_generation + 1 where id = $1`,
+      [id],
+    );
+  } else if (dice < 0.85) {
+    await client.query(
+      `update deployment set ${stamp}, app = case app when 'shop' then 'other' else 'shop' end where id = $1`,
+      [id],
+    );
   } else if (dice < 0.95) {
     const made = newId('DEPLOYMENT');
-    await client.query("insert into deployment (id, namespace, name, app, runtime_id) values ($1, 'default', $2, 'shop', $3)", [made, made.slice(4), runtimeId]);
+    await client.query(
+      "insert into deployment (id, namespace, name, app, runtime_id) values ($1, 'default', $2, 'shop', $3)",
+      [made, made.slice(4), runtimeId],
+    );
     ids.push(made);
   } else {
-    await client.query(`update deployment set ${stamp}, phase = 'DELETED', deleted_at = now() where id = $1 and deleted_at is null`, [id]);
+    await client.query(
+      `update deployment set ${stamp}, phase = 'DELETED', deleted_at = now() where id = $1 and deleted_at is null`,
+      [id],
+    );
   }
 }
 
@@ -157,5 +188,8 @@ function sameMap(a: Held, b: Held): boolean {
 
 function difference(a: Held, b: Held): string {
   const ids = [...new Set([...a.keys(), ...b.keys()])].filter((id) => a.get(id) !== b.get(id));
-  return ids.slice(0, 3).map((id) => `${id} ${a.get(id)} instead of ${b.get(id)}`).join(', ');
+  return ids
+    .slice(0, 3)
+    .map((id) => `${id} ${a.get(id)} instead of ${b.get(id)}`)
+    .join(', ');
 }

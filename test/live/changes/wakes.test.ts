@@ -22,7 +22,9 @@ describe('waking', () => {
   beforeEach(async () => {
     database = await createDatabase();
     const { host, port } = database.connection;
-    proxy = await startFaultProxy(host.startsWith('/') ? { path: join(host, `.s.PGSQL.${port}`) } : { host, port });
+    proxy = await startFaultProxy(
+      host.startsWith('/') ? { path: join(host, `.s.PGSQL.${port}`) } : { host, port },
+    );
     client = new pg.Client(database.connection);
     await client.connect();
   });
@@ -108,7 +110,12 @@ describe('waking', () => {
       return { wakes, count: () => woken };
     };
     const sessions = (): OpenSession => {
-      const pool = makePool({ database: { connection: through() }, size: 1, applicationName: 'test', log: silentLog });
+      const pool = makePool({
+        database: { connection: through() },
+        size: 1,
+        applicationName: 'test',
+        log: silentLog,
+      });
       open.push({ close: () => pool.end() });
       return sessionsLike(pool);
     };

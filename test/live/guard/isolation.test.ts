@@ -15,7 +15,15 @@ import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { startTestGraph } from '../../support/graph.js';
 import { openAcknowledged, subscribe, type RawSocket } from '../../support/raw-socket.js';
 import { startTestServer } from '../../support/server.js';
-import { absentRefs, findForeign, marked, seedTenants, TENANTS, type Refs, type Tenants } from '../../support/tenants.js';
+import {
+  absentRefs,
+  findForeign,
+  marked,
+  seedTenants,
+  TENANTS,
+  type Refs,
+  type Tenants,
+} from '../../support/tenants.js';
 import { tokenBeside } from '../../support/tokens.js';
 import { waitFor } from '../../support/wait-for.js';
 import { operations, SNAPSHOT, UNFILTERED, type Operation, type Rendered } from './tenant-operations.js';
@@ -62,7 +70,9 @@ describe('tenants on one server', () => {
     for (let home = 0; home < TENANTS; home += 1) {
       for (const role of ROLES) {
         // The wide one first: whoever comes first is whom a shared execution runs for.
-        if (role === 'VIEWER' || role === 'CONTROLLER') await addSender(role, home, [home, (home + 1) % TENANTS]);
+        if (role === 'VIEWER' || role === 'CONTROLLER') {
+          await addSender(role, home, [home, (home + 1) % TENANTS]);
+        }
         await addSender(role, home, [home]);
       }
     }
@@ -107,7 +117,10 @@ describe('tenants on one server', () => {
       server.feed.wake();
       return () => [];
     }
-    const seen = { page: at(cursors.page, operation.cursor) ?? null, change: at(cursors.change, operation.cursor) ?? null };
+    const seen = {
+      page: at(cursors.page, operation.cursor) ?? null,
+      change: at(cursors.change, operation.cursor) ?? null,
+    };
     const rendered = (refs: Refs): Rendered => {
       const { query, variables } = operation.render(refs, seen);
       const home = JSON.stringify(variables).replaceAll('"SENDER"', `"${marked(sender.home)}"`);
@@ -121,24 +134,32 @@ describe('tenants on one server', () => {
       sender.asked.set(id, asked);
       sender.open.push(id);
       sender.socket.send(subscribe(id, request.query, request.variables));
-      if (sender.open.length > OPEN_AT_MOST) sender.socket.send({ id: sender.open.shift(), type: 'complete' });
+      if (sender.open.length > OPEN_AT_MOST) {
+        sender.socket.send({ id: sender.open.shift(), type: 'complete' });
+      }
       return () => [];
     }
     const answer = await ask(sender, request);
     expect(answer).not.toContain('GRAPHQL_VALIDATION_FAILED');
     for (const kind of ['page', 'change'] as const) {
-      for (const [, cursor = ''] of answer.matchAll(new RegExp(`"${kind}At":"([^"]+)"`, 'g'))) cursors[kind].push(cursor);
+      for (const [, cursor = ''] of answer.matchAll(new RegExp(`"${kind}At":"([^"]+)"`, 'g'))) {
+        cursors[kind].push(cursor);
+      }
       cursors[kind].splice(0, cursors[kind].length - 500);
     }
     const told: string[] = [];
     if (operation.twin && !sender.allowed.has(operation.target)) {
       const absent = absentRefs();
       const twin = anonymous(absent, await ask(sender, rendered(absent)));
-      if (twin !== anonymous(refs, answer)) told.push(`${operation.name}: what is another's is told from what is not: ${answer} / ${twin}`);
+      if (twin !== anonymous(refs, answer)) {
+        told.push(`${operation.name}: what is another's is told from what is not: ${answer} / ${twin}`);
+      }
     }
     return () => [
       ...told,
-      ...findForeign(tenants, sender.allowed, asked, answer).map((found) => `${operation.name} of ${asked} told ${found}: ${answer}`),
+      ...findForeign(tenants, sender.allowed, asked, answer).map(
+        (found) => `${operation.name} of ${asked} told ${found}: ${answer}`,
+      ),
     ];
   }
 
@@ -152,32 +173,30 @@ describe('tenants on one server', () => {
         fresh.flatMap((message) => {
           const text = JSON.stringify(message);
           const asked = sender.asked.get(message.id ?? '') ?? '';
-          return findForeign(tenants, sender.allowed, asked, text).map((found) => `an event told ${found}: ${text}`);
+          return findForeign(tenants, sender.allowed, asked, text).map(
+            (found) => `an event told ${found}: ${text}`,
+          );
         });
     });
   }
 
-  it(
-    'see nothing of each other in any answer, event, error or cursor',
-    async () => {
-      let performed = 0;
-      await fc.assert(
-        fc.asyncProperty(fc.array(operations, { minLength: BATCH, maxLength: BATCH }), async (batch) => {
-          const leaks = [...(await Promise.all(batch.map(perform))), ...frames()];
-          await tenants.refresh();
-          expect(leaks.flatMap((leak) => leak())).toEqual([]);
-          performed += batch.length;
-        }),
-        { numRuns: BATCHES, endOnFailure: true },
-      );
-      expect(performed).toBe(BATCH * BATCHES);
-      await lastEvents();
-      await tenants.refresh();
-      expect(frames().flatMap((leak) => leak())).toEqual([]);
-      await expectSharing();
-    },
-    180_000,
-  );
+  it('see nothing of each other in any answer, event, error or cursor', async () => {
+    let performed = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(operations, { minLength: BATCH, maxLength: BATCH }), async (batch) => {
+        const leaks = [...(await Promise.all(batch.map(perform))), ...frames()];
+        await tenants.refresh();
+        expect(leaks.flatMap((leak) => leak())).toEqual([]);
+        performed += batch.length;
+      }),
+      { numRuns: BATCHES, endOnFailure: true },
+    );
+    expect(performed).toBe(BATCH * BATCHES);
+    await lastEvents();
+    await tenants.refresh();
+    expect(frames().flatMap((leak) => leak())).toEqual([]);
+    await expectSharing();
+  }, 180_000);
 
   /** Until each stream without a filter told the last move of each tenant that it may see. */
   async function lastEvents(): Promise<void> {
@@ -187,7 +206,9 @@ describe('tenants on one server', () => {
       const wanted = (message: object | undefined) =>
         [`"version":${version},`, id].every((part) => JSON.stringify(message ?? {}).includes(part));
       for (const { socket, allowed } of senders) {
-        if (allowed.has(tenant)) await waitFor(() => socket.messages.slice(-20).some(wanted), 'the last event came');
+        if (allowed.has(tenant)) {
+          await waitFor(() => socket.messages.slice(-20).some(wanted), 'the last event came');
+        }
       }
     }
   }
@@ -216,8 +237,12 @@ describe('subscribers who share executions', () => {
   it('are of one class only with the same namespaces, in whatever order', () => {
     fc.assert(
       fc.property(namespaces, namespaces, (one, other) => {
-        const keys = [one, other].map((names) => classKey({ roles: ['VIEWER'], namespaces: names, agentName: null }));
-        expect(keys[0] === keys[1]).toBe(JSON.stringify([...one].sort()) === JSON.stringify([...other].sort()));
+        const keys = [one, other].map((names) =>
+          classKey({ roles: ['VIEWER'], namespaces: names, agentName: null }),
+        );
+        expect(keys[0] === keys[1]).toBe(
+          JSON.stringify([...one].sort()) === JSON.stringify([...other].sort()),
+        );
       }),
     );
   });
@@ -234,7 +259,9 @@ describe('subscribers who share executions', () => {
       log: silentLog,
       createContext: graph.contextOf,
     });
-    const [wide, narrow] = [[0, 1], [0]].map((of) => someone({ roles: ['VIEWER'], namespaces: of.map(marked) }));
+    const [wide, narrow] = [[0, 1], [0]].map((of) =>
+      someone({ roles: ['VIEWER'], namespaces: of.map(marked) }),
+    );
     if (!wide || !narrow) throw new Error('two callers');
     const field = graph.schema.getSubscriptionType()?.getFields()['deploymentPhaseChanged'];
     const definition = field?.extensions['stream'] as StreamDefinition; // every subscription field carries one
@@ -256,7 +283,10 @@ describe('subscribers who share executions', () => {
       return findForeign(tenants, new Set([0]), '', texts[1] ?? '');
     };
     expect(await tellBoth(right)).toEqual([]);
-    const forgetful = { ...right, shareKey: (prepared: Parameters<Pipeline['shareKey']>[0]) => String(prepared.plan.planId) };
+    const forgetful = {
+      ...right,
+      shareKey: (prepared: Parameters<Pipeline['shareKey']>[0]) => String(prepared.plan.planId),
+    };
     expect(await tellBoth(forgetful)).toContain(marked(1));
     source.close();
     await graph.close();

@@ -5,7 +5,13 @@ import { expect } from 'vitest';
 import { decodeCursor, encodeCursor } from '../../../src/kernel/cursor.js';
 import { newId } from '../../../src/kernel/ids.js';
 import type { Database } from '../../../src/store/database.js';
-import { everyOperation, MARKER, moveObjects, mutationInputs, type Sentinels } from '../../support/sentinel.js';
+import {
+  everyOperation,
+  MARKER,
+  moveObjects,
+  mutationInputs,
+  type Sentinels,
+} from '../../support/sentinel.js';
 import type { Transcript } from '../../support/transcript.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -57,9 +63,10 @@ export async function provokeFailures(provoking: Provoking): Promise<string[]> {
     for (const [, code = ''] of body.matchAll(/"\w+_code":"(\w+)"/g)) codes.add(code);
   };
   const { deployment, runtime, release } = planted.ids;
-  const { rows } = await database.pool.query<{ version: number }>('SELECT version FROM deployment WHERE id = $1', [
-    deployment,
-  ]);
+  const { rows } = await database.pool.query<{ version: number }>(
+    'SELECT version FROM deployment WHERE id = $1',
+    [deployment],
+  );
   const current = { id: deployment, expectedVersion: rows[0]?.version };
   await ask('undeployDeployment', { id: deployment, expectedVersion: 999 });
   await ask('undeployDeployment', { id: newId('DEPLOYMENT') });
@@ -106,13 +113,19 @@ export async function provokeErrors(provoking: Provoking): Promise<ReadonlySet<s
   const streams: readonly Case[] = [
     ['GRAPHQL_PARSE_FAILED', 'subscription {'],
     ['GRAPHQL_VALIDATION_FAILED', 'subscription { watchTokens { hash } }'],
-    ['BAD_USER_INPUT', 'subscription ($f: AgentFilter) { watchAgents(filter: $f) { __typename } }', { f: { name: 1 } }],
+    [
+      'BAD_USER_INPUT',
+      'subscription ($f: AgentFilter) { watchAgents(filter: $f) { __typename } }',
+      { f: { name: 1 } },
+    ],
     ['CURSOR_INVALID', 'subscription { watchAgents(after: "made-up") { __typename } }'],
     ['CURSOR_EXPIRED', `subscription { deploymentPhaseChanged(after: "${expired}") { cursor } }`],
     ['FORBIDDEN', 'subscription { watchDeployments { __typename } }', {}, agent],
   ];
   for (const [code, query, variables, as = token] of operations) {
-    expect(await transcript.post(code, { query, variables: variables ?? {} }, as)).toContain(`"code":"${code}"`);
+    expect(await transcript.post(code, { query, variables: variables ?? {} }, as)).toContain(
+      `"code":"${code}"`,
+    );
   }
   for (const [code, query, variables, as = token] of streams) {
     for (const by of ['sse', 'websocket'] as const) {
@@ -136,7 +149,10 @@ async function provokeBadRequests({ transcript, token }: Provoking): Promise<voi
     ['/graphql', { method: 'POST', headers: json, body: '[]' }],
     ['/graphql', { method: 'POST', headers: json, body: JSON.stringify({ query: 'x'.repeat(5_000_000) }) }],
     ['/graphql', { method: 'POST', headers: { ...headers, 'content-type': 'text/plain' }, body: '{}' }],
-    ['/graphql', { method: 'POST', headers: { ...json, origin: 'https://foreign.example' }, body: '{"query":"{head}"}' }],
+    [
+      '/graphql',
+      { method: 'POST', headers: { ...json, origin: 'https://foreign.example' }, body: '{"query":"{head}"}' },
+    ],
     ['/graphql', { method: 'PUT', headers: json, body: '{}' }],
     [`/graphql?query=${encodeURIComponent('mutation { __typename }')}`, { headers }],
     [`/graphql/${MARKER}?${MARKER}`, { headers }],
@@ -153,7 +169,9 @@ async function provokeBadRequests({ transcript, token }: Provoking): Promise<voi
 /** The read role loses a table under a running server: queries and the relations of events fail. */
 async function provokeFaultsOfReads({ transcript, database, planted, token }: Provoking): Promise<void> {
   await database.pool.query('REVOKE ALL ON runtime FROM slipway_read');
-  expect(await transcript.post('reads', { query: '{ runtimes { nodes { id } } }' }, token)).toContain('"INTERNAL"');
+  expect(await transcript.post('reads', { query: '{ runtimes { nodes { id } } }' }, token)).toContain(
+    '"INTERNAL"',
+  );
   const query = 'subscription { deploymentPhaseChanged { cursor deployment { runtime { name } } } }';
   const streams = [
     await transcript.websocket('reads', { query }, token),
@@ -175,7 +193,9 @@ async function tokenOf({ transcript, token }: Provoking, input: object): Promise
 }
 
 async function expiredCursor({ transcript, token }: Provoking): Promise<string> {
-  const { data } = JSON.parse(await transcript.post('head', { query: '{ head }' }, token)) as { data: { head: string } };
+  const { data } = JSON.parse(await transcript.post('head', { query: '{ head }' }, token)) as {
+    data: { head: string };
+  };
   const cursor = decodeCursor(data.head);
   if (cursor?.form !== 'at') throw new Error('head is a plain cursor');
   return encodeCursor({ ...cursor, epoch: 'f'.repeat(32) });

@@ -115,7 +115,9 @@ describe('the sentinel over a live server', () => {
     }
     await post('introspection', getIntrospectionQuery());
     for (const path of ['/metrics', '/livez', '/readyz', '/', '/nowhere', '/graphql']) {
-      await transcript.http(path, path, { headers: { accept: 'text/html', authorization: `Bearer ${TOKEN}` } });
+      await transcript.http(path, path, {
+        headers: { accept: 'text/html', authorization: `Bearer ${TOKEN}` },
+      });
     }
     const all = transcript.heard.map(({ text }) => text).join('\n');
     // Nothing was found because nothing was shown would prove nothing.
@@ -124,7 +126,12 @@ describe('the sentinel over a live server', () => {
   });
 
   it('is in no answer of any mutation, done or refused', async () => {
-    for (const { name, document, variables } of everyOperation(schema, 'mutation', mutationInputs(planted), 3)) {
+    for (const { name, document, variables } of everyOperation(
+      schema,
+      'mutation',
+      mutationInputs(planted),
+      3,
+    )) {
       const body = await post(name, document, variables);
       expect(body).not.toContain('"errors"');
       const secret = /slp_[\w-]{20,}/.exec(body)?.[0];
@@ -167,7 +174,9 @@ describe('the sentinel over a live server', () => {
   });
 
   it('nor is a new token, but in the one answer that shows it', async () => {
-    const { rows } = await server.store.database.pool.query('SELECT to_jsonb(c)::text, to_jsonb(p)::text FROM change c JOIN change_payload p USING (seq)');
+    const { rows } = await server.store.database.pool.query(
+      'SELECT to_jsonb(c)::text, to_jsonb(p)::text FROM change c JOIN change_payload p USING (seq)',
+    );
     for (const [secret, where] of shown) {
       const forbidden = [secret, hashOf(secret)];
       const elsewhere = transcript.heard.filter(({ what }) => what !== where).map(({ text }) => text);
@@ -204,7 +213,10 @@ describe('the same scan', () => {
     await server.store.database.pool.query(
       `CREATE OR REPLACE FUNCTION fail_on_purpose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '${MARKER}'; END $$`,
     );
-    await post('a mutation', 'mutation { createRuntime(input: { name: "x", type: "external" }) { __typename } }');
+    await post(
+      'a mutation',
+      'mutation { createRuntime(input: { name: "x", type: "external" }) { __typename } }',
+    );
     expect(logged.flatMap((line) => findSentinels(line, planted)).length).toBeGreaterThan(0);
     expect(inHeard('http')).toHaveLength(1);
     const raw = await server.store.database.pool.query('SELECT * FROM deployment_internal');

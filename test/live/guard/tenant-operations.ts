@@ -39,9 +39,17 @@ const PAGE = 'totalCount changeAt: asOf pageInfo { pageAt: endCursor startCursor
 const NODE = `__typename id ... on Deployment { ${DEPLOYMENT} } ... on Runtime { ${RUNTIME} } ... on Release { ${RELEASE} }`;
 const FAILURE = '__typename ... on Failure { code message } ... on InvalidInput { issues { path message } }';
 
-const text = fc.nat(TENANTS - 1).chain((tenant) =>
-  fc.constantFrom(marked(tenant), `${marked(tenant)}-deployment-0`, `${marked(tenant)}-runtime-1`, `${marked(tenant)}-v2`, 'nowhere'),
-);
+const text = fc
+  .nat(TENANTS - 1)
+  .chain((tenant) =>
+    fc.constantFrom(
+      marked(tenant),
+      `${marked(tenant)}-deployment-0`,
+      `${marked(tenant)}-runtime-1`,
+      `${marked(tenant)}-v2`,
+      'nowhere',
+    ),
+  );
 const comparison = fc.oneof(
   text.map((equals) => ({ equals })),
   fc.array(text, { maxLength: 4 }).map((values) => ({ in: values })),
@@ -62,7 +70,12 @@ const label = fc
   .tuple(text, fc.constantFrom('IN', 'NOT_IN'))
   .map(([value, operator]): object => ({ labels: [{ key: 'team', operator, values: [value] }] }));
 const deploymentFilter = filterOf(fc.oneof(leafOf('namespace', 'name', 'app'), label));
-const LISTS: readonly (readonly [field: string, input: string, selection: string, filter: fc.Arbitrary<object | null>])[] = [
+const LISTS: readonly (readonly [
+  field: string,
+  input: string,
+  selection: string,
+  filter: fc.Arbitrary<object | null>,
+])[] = [
   ['deployments', 'DeploymentFilter', DEPLOYMENT, deploymentFilter],
   ['runtimes', 'RuntimeFilter', RUNTIME, filterOf(fc.oneof(leafOf('namespace', 'name'), label))],
   ['releases', 'ReleaseFilter', RELEASE, filterOf(leafOf('namespace', 'app', 'label'))],
@@ -98,7 +111,11 @@ const lookUps: Body[] = [
 
 const change = (field: string, input: (refs: Refs) => object): Body => {
   const operation = `${field[0]?.toUpperCase()}${field.slice(1)}`;
-  const [kind = '', selection] = field.includes('Deployment') ? ['deployment', DEPLOYMENT] : field.includes('Runtime') ? ['runtime', RUNTIME] : ['release', RELEASE];
+  const [kind = '', selection] = field.includes('Deployment')
+    ? ['deployment', DEPLOYMENT]
+    : field.includes('Runtime')
+      ? ['runtime', RUNTIME]
+      : ['release', RELEASE];
   const shown = `... on ${operation}Payload { ${kind} { ${selection} } }`;
   const current = `${kind[0]?.toUpperCase()}${kind.slice(1)}VersionConflict { current { ${selection} } }`;
   const refused = field.startsWith('create') ? 'AlreadyExists { existingId }' : current;
@@ -110,7 +127,11 @@ const change = (field: string, input: (refs: Refs) => object): Body => {
 const STALE = 999_999;
 const changes: Body[] = [
   change('patchDeploymentStatus', ({ deployment: id }) => ({ id, expectedVersion: STALE, phase: 'RUNNING' })),
-  change('patchDeploymentStatus', ({ deployment: id }) => ({ id, expectedVersion: 1, observedGeneration: 1 })),
+  change('patchDeploymentStatus', ({ deployment: id }) => ({
+    id,
+    expectedVersion: 1,
+    observedGeneration: 1,
+  })),
   change('undeployDeployment', ({ deployment: id }) => ({ id, expectedVersion: STALE })),
   change('retryDeployment', ({ deployment: id }) => ({ id })),
   change('deleteDeployment', ({ deployment: id }) => ({ id, expectedVersion: STALE })),
@@ -125,33 +146,42 @@ const changes: Body[] = [
     label,
     resources: [{ name: 'web', serviceType: 'process' }],
   })),
-  change('applyDeployment', ({ namespace, deploymentName: name }) => ({ namespace, name, labels: { team: namespace } })),
+  change('applyDeployment', ({ namespace, deploymentName: name }) => ({
+    namespace,
+    name,
+    labels: { team: namespace },
+  })),
 ];
 
 const lists = fc.constantFrom(...LISTS).chain(([field, input, selection, filters]) =>
-  fc.record({ filter: filters, first: fc.integer({ min: 1, max: 5 }), turned: fc.boolean() }).map(({ filter, first, turned }) =>
-    body(field, false, (_refs, { page }) => ({
-      query: `query ($filter: ${input}, $first: Int, $after: String) { ${field}(filter: $filter, first: $first, after: $after) { ${PAGE} nodes { ${selection} } } }`,
-      variables: { filter, first, after: turned ? page : null },
-    })),
-  ),
+  fc
+    .record({ filter: filters, first: fc.integer({ min: 1, max: 5 }), turned: fc.boolean() })
+    .map(({ filter, first, turned }) =>
+      body(field, false, (_refs, { page }) => ({
+        query: `query ($filter: ${input}, $first: Int, $after: String) { ${field}(filter: $filter, first: $first, after: $after) { ${PAGE} nodes { ${selection} } } }`,
+        variables: { filter, first, after: turned ? page : null },
+      })),
+    ),
 );
 
 /** In the sender's own namespace, on what another tenant has; with a key that others use too. */
-const mixed = fc.constantFrom<readonly (keyof Refs)[]>(['runtime', 'release'], ['runtimeName', 'releaseLabel']).map(([runtime = 'runtime', release = 'release']) =>
-  body('applyDeployment on what is named', false, (refs) => ({
-    query: `mutation ($input: ApplyDeploymentInput!) { applyDeployment(input: $input) { ${FAILURE} } }`,
-    variables: {
-      input: {
-        namespace: 'SENDER',
-        name: `made-${newId('DEPLOYMENT').slice(-8)}`,
-        runtime: runtime === 'runtime' ? { id: refs.runtime } : { name: refs.runtimeName },
-        release: release === 'release' ? { id: refs.release } : { app: refs.namespace, label: refs.releaseLabel },
-        idempotencyKey: `key-${refs.deploymentName}`,
+const mixed = fc
+  .constantFrom<readonly (keyof Refs)[]>(['runtime', 'release'], ['runtimeName', 'releaseLabel'])
+  .map(([runtime = 'runtime', release = 'release']) =>
+    body('applyDeployment on what is named', false, (refs) => ({
+      query: `mutation ($input: ApplyDeploymentInput!) { applyDeployment(input: $input) { ${FAILURE} } }`,
+      variables: {
+        input: {
+          namespace: 'SENDER',
+          name: `made-${newId('DEPLOYMENT').slice(-8)}`,
+          runtime: runtime === 'runtime' ? { id: refs.runtime } : { name: refs.runtimeName },
+          release:
+            release === 'release' ? { id: refs.release } : { app: refs.namespace, label: refs.releaseLabel },
+          idempotencyKey: `key-${refs.deploymentName}`,
+        },
       },
-    },
-  })),
-);
+    })),
+  );
 
 const subscriptions = fc
   .record({ filter: deploymentFilter, resumed: fc.boolean(), every: fc.boolean(), flag: fc.boolean() })

@@ -56,10 +56,10 @@ describe('idempotency keys over two server processes', () => {
 
     const deployment = 'dep_01h455vb4pex5vsknk084sn02q';
     await withClient(test.connection, (client) =>
-      client.query(`INSERT INTO deployment (id, namespace, name, app, runtime_id) VALUES ($1, 'default', 'shop', 'shop', $2)`, [
-        deployment,
-        runtime,
-      ]),
+      client.query(
+        `INSERT INTO deployment (id, namespace, name, app, runtime_id) VALUES ($1, 'default', 'shop', 'shop', $2)`,
+        [deployment, runtime],
+      ),
     );
     const patch = { id: deployment, expectedVersion: 1, phase: 'INITIAL_SETUP', idempotencyKey: 'patch' };
     const [first, ...others] = await replays(PATCH, patch);

@@ -28,7 +28,7 @@ describe('attacks', () => {
   let socket: RawSocket;
   const transports: Record<string, (query: string) => Promise<AttackAnswer>> = {
     http: async (query) => (await server.post({ query })).body,
-    sse: async (query) => ((await (await openEventStream(server.url, { query })).next())?.data ?? {}),
+    sse: async (query) => (await (await openEventStream(server.url, { query })).next())?.data ?? {},
     ws: (query) => bySocket(socket, query),
   };
   beforeAll(async () => {
@@ -77,23 +77,31 @@ describe('attacks', () => {
     });
 
     it('refuses queries by GET where they are switched off, and mutations by GET always', async () => {
-      for (const [target, text] of [[server, query], [server, 'mutation { __typename }'], [open, 'mutation { __typename }']] as const) {
+      for (const [target, text] of [
+        [server, query],
+        [server, 'mutation { __typename }'],
+        [open, 'mutation { __typename }'],
+      ] as const) {
         const response = await fetch(`${target.url}?query=${encodeURIComponent(text)}`);
         expect(response.status).toBe(405);
         expect(await response.json()).not.toHaveProperty('data');
       }
     });
 
-    it.each(['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=b'])('refuses a form of type %s', async (type) => {
-      for (const accept of ['application/json', 'text/event-stream']) {
-        const response = await fetch(server.url, {
-          method: 'POST',
-          headers: { 'content-type': type, accept },
-          body: type === 'text/plain' ? JSON.stringify({ query }) : new URLSearchParams({ query }).toString(),
-        });
-        expect(response.status).toBe(415);
-      }
-    });
+    it.each(['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=b'])(
+      'refuses a form of type %s',
+      async (type) => {
+        for (const accept of ['application/json', 'text/event-stream']) {
+          const response = await fetch(server.url, {
+            method: 'POST',
+            headers: { 'content-type': type, accept },
+            body:
+              type === 'text/plain' ? JSON.stringify({ query }) : new URLSearchParams({ query }).toString(),
+          });
+          expect(response.status).toBe(415);
+        }
+      },
+    );
 
     it('shows no page of a query editor where it is switched off', async () => {
       const response = await fetch(server.url, { headers: { accept: 'text/html' } });
@@ -102,7 +110,9 @@ describe('attacks', () => {
 
     it.each(['https://evil.example', 'null'])('refuses the origin %s by every transport', async (origin) => {
       expect((await server.post({ query }, { origin })).status).toBe(403);
-      expect((await openEventStream(server.url, { query: OPEN }, { headers: { origin } })).response.status).toBe(403);
+      expect(
+        (await openEventStream(server.url, { query: OPEN }, { headers: { origin } })).response.status,
+      ).toBe(403);
       await expect(openSocket(server.wsUrl, { origin })).rejects.toThrow('403');
     });
 
@@ -132,7 +142,9 @@ describe('attacks', () => {
     for (const attack of DOCUMENT_ATTACKS) {
       if (attack.succeeded((await open.post({ query: attack.query })).body)) successes.push(attack.name);
     }
-    expect(successes).toEqual(DOCUMENT_ATTACKS.filter(({ byIntrospection }) => byIntrospection).map(({ name }) => name));
+    expect(successes).toEqual(
+      DOCUMENT_ATTACKS.filter(({ byIntrospection }) => byIntrospection).map(({ name }) => name),
+    );
   });
 });
 
@@ -155,7 +167,9 @@ describe('the same on a stock WebSocket server', () => {
 
   it('runs a mutation that nobody offered there', async () => {
     const socket = await openAcknowledged(stock.wsUrl);
-    expect(await bySocket(socket, 'mutation { createRelease(name: "x") }')).toEqual({ data: { createRelease: 'x' } });
+    expect(await bySocket(socket, 'mutation { createRelease(name: "x") }')).toEqual({
+      data: { createRelease: 'x' },
+    });
     socket.close();
   });
 
@@ -168,7 +182,16 @@ describe('the same on a stock WebSocket server', () => {
       socket.ws.terminate();
     }
     expect(successes).toEqual(
-      expect.arrayContaining(['alias overloading', 'field duplication', 'directive overloading', 'introspection', 'field suggestions', 'a deep document', 'many tokens', 'a masked fault']),
+      expect.arrayContaining([
+        'alias overloading',
+        'field duplication',
+        'directive overloading',
+        'introspection',
+        'field suggestions',
+        'a deep document',
+        'many tokens',
+        'a masked fault',
+      ]),
     );
   });
 

@@ -11,7 +11,15 @@ import { waitFor } from '../../support/wait-for.js';
  */
 const OPEN = 'subscription { deploymentPhaseChanged { value } }';
 const CYCLES = 200;
-const NOTHING = { connections: 0, subscriptions: 0, groups: 0, principals: 0, inFlight: 0, arriving: 0, unsentBytes: 0 };
+const NOTHING = {
+  connections: 0,
+  subscriptions: 0,
+  groups: 0,
+  principals: 0,
+  inFlight: 0,
+  arriving: 0,
+  unsentBytes: 0,
+};
 
 describe('opening and closing', () => {
   let server: TestTransport;
@@ -25,10 +33,13 @@ describe('opening and closing', () => {
   afterAll(() => server.close());
 
   const nothingIsLeft = () =>
-    waitFor(() => {
-      const { open } = server.transport;
-      return server.topics.a.streams.size === 0 && JSON.stringify(open) === JSON.stringify(NOTHING);
-    }, `nothing is left: ${JSON.stringify(server.transport.open)}`);
+    waitFor(
+      () => {
+        const { open } = server.transport;
+        return server.topics.a.streams.size === 0 && JSON.stringify(open) === JSON.stringify(NOTHING);
+      },
+      `nothing is left: ${JSON.stringify(server.transport.open)}`,
+    );
 
   it('by complete', async () => {
     const socket = await openAcknowledged(server.wsUrl);
@@ -46,7 +57,13 @@ describe('opening and closing', () => {
 
   it('by complete in the packet of the subscribe', async () => {
     const socket = await openAcknowledged(server.wsUrl);
-    sendTogether(socket, Array.from({ length: CYCLES }, (_, n) => [subscribe(`s${n}`, OPEN), { id: `s${n}`, type: 'complete' }]).flat());
+    sendTogether(
+      socket,
+      Array.from({ length: CYCLES }, (_, n) => [
+        subscribe(`s${n}`, OPEN),
+        { id: `s${n}`, type: 'complete' },
+      ]).flat(),
+    );
     socket.send({ type: 'ping' });
     await socket.next('pong');
     socket.close();
@@ -55,7 +72,10 @@ describe('opening and closing', () => {
 
   it('by ids that come again while their first use is pending', async () => {
     const socket = await openAcknowledged(server.wsUrl);
-    sendTogether(socket, Array.from({ length: CYCLES }, () => [subscribe('s', OPEN), { id: 's', type: 'complete' }]).flat());
+    sendTogether(
+      socket,
+      Array.from({ length: CYCLES }, () => [subscribe('s', OPEN), { id: 's', type: 'complete' }]).flat(),
+    );
     socket.send({ type: 'ping' });
     await waitFor(() => socket.messages.at(-1)?.type === 'pong', 'all was read');
     socket.close();
@@ -86,7 +106,9 @@ describe('opening and closing', () => {
 
   it('by event streams that are dropped', async () => {
     for (let n = 0; n < CYCLES; n += 10) {
-      const streams = await Promise.all(Array.from({ length: 10 }, () => openEventStream(server.url, { query: OPEN })));
+      const streams = await Promise.all(
+        Array.from({ length: 10 }, () => openEventStream(server.url, { query: OPEN })),
+      );
       server.topics.a.publish(n);
       for (const stream of streams) stream.close();
     }

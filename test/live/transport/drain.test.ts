@@ -54,10 +54,16 @@ describe('a drain', () => {
     expect(new Set(await Promise.all(closes))).toEqual(new Set([1012]));
     expect(Math.max(...closedAt) - Math.min(...closedAt)).toBeGreaterThan(150);
     for (const { messages } of sockets) {
-      expect(messages.at(-1)).toMatchObject({ type: 'next', payload: { data: { deploymentPhaseChanged: { text: 'bookmark', cursor: 'c7' } } } });
+      expect(messages.at(-1)).toMatchObject({
+        type: 'next',
+        payload: { data: { deploymentPhaseChanged: { text: 'bookmark', cursor: 'c7' } } },
+      });
     }
     expect(await stream.next()).toMatchObject({ id: 'c7' });
-    expect(await stream.next()).toMatchObject({ id: 'c7', data: { data: { deploymentPhaseChanged: { text: 'bookmark' } } } });
+    expect(await stream.next()).toMatchObject({
+      id: 'c7',
+      data: { data: { deploymentPhaseChanged: { text: 'bookmark' } } },
+    });
     expect(await stream.next()).toBeUndefined();
   });
 
@@ -67,7 +73,14 @@ describe('a drain', () => {
     const answer = server.post({ query: 'mutation { createRelease(name: "late") }' });
     await waitFor(() => server.mutations.calls === 1, 'it runs');
     const drained = server.transport.drain();
-    await expect.poll(() => fetch(server.url).then(() => 'served', () => 'refused')).toBe('refused');
+    await expect
+      .poll(() =>
+        fetch(server.url).then(
+          () => 'served',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused');
     server.mutations.release();
     expect((await answer).body).toEqual({ data: { createRelease: 'late' } });
     await drained;
@@ -76,11 +89,16 @@ describe('a drain', () => {
   it('cuts what does not end in its time', async () => {
     await start({ noticeMs: 10, spreadMs: 10, finishMs: 100 });
     server.mutations.hold = true;
-    const answer = server.post({ query: 'mutation { createRelease(name: "never") }' }).then(() => 'answered', () => 'cut');
+    const answer = server.post({ query: 'mutation { createRelease(name: "never") }' }).then(
+      () => 'answered',
+      () => 'cut',
+    );
     await waitFor(() => server.mutations.calls === 1, 'it runs');
     await server.transport.drain();
     expect(await answer).toBe('cut');
-    expect(server.logged).toContainEqual(expect.objectContaining({ level: 'warn', message: 'drain cut operations that did not end' }));
+    expect(server.logged).toContainEqual(
+      expect.objectContaining({ level: 'warn', message: 'drain cut operations that did not end' }),
+    );
     server.mutations.release();
   });
 
@@ -98,7 +116,9 @@ describe('a drain', () => {
     await server.transport.drain();
     await gone;
     const levels = server.logged.filter(({ message }) => message.startsWith('drain cut'));
-    expect(levels).toEqual([expect.objectContaining({ level: 'info', message: 'drain cut requests that never arrived in full' })]);
+    expect(levels).toEqual([
+      expect.objectContaining({ level: 'info', message: 'drain cut requests that never arrived in full' }),
+    ]);
   });
 
   it('still answers a request whose body arrives during the drain', async () => {
@@ -114,7 +134,14 @@ describe('a drain', () => {
     );
     await waitFor(() => server.transport.open.arriving === 1, 'its head has arrived');
     const drained = server.transport.drain();
-    await expect.poll(() => fetch(server.url).then(() => 'served', () => 'refused')).toBe('refused');
+    await expect
+      .poll(() =>
+        fetch(server.url).then(
+          () => 'served',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused');
     socket.write(body);
     await waitFor(() => server.mutations.calls === 1, 'it runs');
     // That nothing happens takes a time to see: longer than the tail in which last answers leave (100 ms).

@@ -13,20 +13,31 @@ describe('event streams', () => {
   });
   afterAll(() => server.close());
 
-  it.each(['POST', 'GET'] as const)('carries a subscription by %s, each event with its cursor as id', async (method) => {
-    const stream = await openEventStream(server.url, { query: EVENTS }, { method });
-    await waitFor(() => server.topics.a.streams.size === 1, 'the stream is open');
-    server.topics.a.publish(1);
-    server.topics.a.publish(2);
-    expect(await stream.next()).toEqual({ id: 'c1', event: 'next', data: { data: { deploymentPhaseChanged: { value: 1, cursor: 'c1' } } } });
-    expect(await stream.next()).toMatchObject({ id: 'c2', event: 'next' });
-    stream.close();
-    await waitFor(() => server.topics.a.streams.size === 0, 'the stream is closed');
-    await waitFor(() => server.transport.open.connections === 0, 'nothing is left');
-  });
+  it.each(['POST', 'GET'] as const)(
+    'carries a subscription by %s, each event with its cursor as id',
+    async (method) => {
+      const stream = await openEventStream(server.url, { query: EVENTS }, { method });
+      await waitFor(() => server.topics.a.streams.size === 1, 'the stream is open');
+      server.topics.a.publish(1);
+      server.topics.a.publish(2);
+      expect(await stream.next()).toEqual({
+        id: 'c1',
+        event: 'next',
+        data: { data: { deploymentPhaseChanged: { value: 1, cursor: 'c1' } } },
+      });
+      expect(await stream.next()).toMatchObject({ id: 'c2', event: 'next' });
+      stream.close();
+      await waitFor(() => server.topics.a.streams.size === 0, 'the stream is closed');
+      await waitFor(() => server.transport.open.connections === 0, 'nothing is left');
+    },
+  );
 
   it('goes on after `Last-Event-ID`, which wins over the argument', async () => {
-    const stream = await openEventStream(server.url, { query: EVENTS, variables: { after: 'c1' } }, { headers: { 'last-event-id': 'c7' } });
+    const stream = await openEventStream(
+      server.url,
+      { query: EVENTS, variables: { after: 'c1' } },
+      { headers: { 'last-event-id': 'c7' } },
+    );
     await waitFor(() => server.topics.a.streams.size === 1, 'the stream is open');
     expect([...server.topics.a.streams].map(({ after }) => after)).toEqual(['c7']);
     stream.close();
@@ -54,7 +65,10 @@ describe('event streams', () => {
     ['a bug', { query: EVENTS, variables: { after: 'bug' } }, 'INTERNAL'],
   ])('reports %s as an event', async (_name, request, code) => {
     const stream = await openEventStream(server.url, request);
-    expect(await stream.next()).toMatchObject({ event: 'next', data: { errors: [{ extensions: { code } }] } });
+    expect(await stream.next()).toMatchObject({
+      event: 'next',
+      data: { errors: [{ extensions: { code } }] },
+    });
     expect(await stream.next()).toEqual({ event: 'complete' });
   });
 
@@ -75,7 +89,11 @@ describe('event streams', () => {
 
   it('runs no mutation by GET', async () => {
     const { calls } = server.mutations;
-    const stream = await openEventStream(server.url, { query: 'mutation { createRelease(name: "x") }' }, { method: 'GET' });
+    const stream = await openEventStream(
+      server.url,
+      { query: 'mutation { createRelease(name: "x") }' },
+      { method: 'GET' },
+    );
     expect(await stream.next()).toMatchObject({ data: { errors: [{}] } });
     expect(server.mutations.calls).toBe(calls);
   });

@@ -22,18 +22,33 @@ const FAULTS: Readonly<Record<string, () => unknown>> = {
   'an address with a password': () => new Error(`connect ${MARKS.dsn} failed`),
   'a token': () => new TypeError(`bad credential ${MARKS.token}`),
   'a statement': () => new Error(`could not run: ${MARKS.statement}`),
-  'an error of the driver': () => Object.assign(new Error('duplicate key value'), { code: '23505', detail: MARKS.detail, query: MARKS.statement, parameters: [MARKS.token] }),
-  'a chain of causes': () => new Error('outer', { cause: new Error(MARKS.dsn, { cause: Object.assign(new Error(MARKS.statement), { detail: MARKS.detail }) }) }),
+  'an error of the driver': () =>
+    Object.assign(new Error('duplicate key value'), {
+      code: '23505',
+      detail: MARKS.detail,
+      query: MARKS.statement,
+      parameters: [MARKS.token],
+    }),
+  'a chain of causes': () =>
+    new Error('outer', {
+      cause: new Error(MARKS.dsn, {
+        cause: Object.assign(new Error(MARKS.statement), { detail: MARKS.detail }),
+      }),
+    }),
   'several at once': () => new AggregateError([new Error(MARKS.dsn), new Error(MARKS.token)], 'all failed'),
   'a text': () => `thrown text ${MARKS.dsn}`,
   'an object': () => ({ password: 'hunter2', message: MARKS.dsn }),
   nothing: () => undefined,
   null: () => null,
   'an error of graphql-js': () => new GraphQLError(`Cannot represent ${MARKS.dsn}`),
-  'an error with the code of somebody else': () => new GraphQLError(MARKS.dsn, { extensions: { code: 'ECONNREFUSED', dsn: MARKS.dsn } }),
-  'extensions that nobody allowed': () => new GraphQLError('Not now.', { extensions: { code: 'RATE_LIMITED', dsn: MARKS.dsn, stack: 'at x' } }),
-  'an end of the feed': () => new StreamEnded('UNAVAILABLE', 'The feed has stopped.', 'c1', { cause: new Error(MARKS.dsn) }),
-  'a database that is away': () => Object.assign(new Error(`connect ECONNREFUSED ${MARKS.dsn}`), { code: 'ECONNREFUSED' }),
+  'an error with the code of somebody else': () =>
+    new GraphQLError(MARKS.dsn, { extensions: { code: 'ECONNREFUSED', dsn: MARKS.dsn } }),
+  'extensions that nobody allowed': () =>
+    new GraphQLError('Not now.', { extensions: { code: 'RATE_LIMITED', dsn: MARKS.dsn, stack: 'at x' } }),
+  'an end of the feed': () =>
+    new StreamEnded('UNAVAILABLE', 'The feed has stopped.', 'c1', { cause: new Error(MARKS.dsn) }),
+  'a database that is away': () =>
+    Object.assign(new Error(`connect ECONNREFUSED ${MARKS.dsn}`), { code: 'ECONNREFUSED' }),
 };
 
 describe('faults behind the transports', () => {
@@ -42,7 +57,11 @@ describe('faults behind the transports', () => {
   beforeAll(async () => {
     const log = createLogger({ level: 'trace', format: 'json', write: (line) => void lines.push(line) });
     lines = [];
-    server = await startTestTransport({ log, settings: { socketMutations: true }, limits: { messagesBurst: 100_000 } });
+    server = await startTestTransport({
+      log,
+      settings: { socketMutations: true },
+      limits: { messagesBurst: 100_000 },
+    });
   });
   beforeEach(() => {
     lines.length = 0;
@@ -64,7 +83,10 @@ describe('faults behind the transports', () => {
     server.faults.set('n', FAULTS[name] ?? (() => undefined));
     const query = '{ node(id: "n") { id broken } }';
     const byHttp = (await server.post({ query })).body;
-    expect(byHttp).toMatchObject({ data: { node: { id: 'n', broken: null } }, errors: [{ path: ['node', 'broken'] }] });
+    expect(byHttp).toMatchObject({
+      data: { node: { id: 'n', broken: null } },
+      errors: [{ path: ['node', 'broken'] }],
+    });
     check(byHttp);
     check(await (await openEventStream(server.url, { query })).next());
     const socket = await openAcknowledged(server.wsUrl);
@@ -111,7 +133,10 @@ describe('faults behind the transports', () => {
   });
 
   it('in what a client sends', async () => {
-    const { body } = await server.post({ query: `{ head # ${MARKS.token}\n nothing }`, variables: { secret: MARKS.dsn } }, { authorization: `Bearer ${MARKS.token}` });
+    const { body } = await server.post(
+      { query: `{ head # ${MARKS.token}\n nothing }`, variables: { secret: MARKS.dsn } },
+      { authorization: `Bearer ${MARKS.token}` },
+    );
     expect(body.errors).toHaveLength(1);
     await fetch(`${server.url}/${MARKS.token}?query=${MARKS.token}`);
     expect(lines.length).toBeGreaterThan(0);
@@ -120,8 +145,13 @@ describe('faults behind the transports', () => {
 });
 
 function requestIds(answer: unknown): string[] {
-  const errors = (answer as { data?: GraphQLBody; payload?: GraphQLBody; errors?: GraphQLBody['errors'] }) ?? {}; // one of the three shapes above
-  const list = errors.errors ?? errors.data?.errors ?? errors.payload?.errors ?? (Array.isArray(errors.payload) ? errors.payload : []);
+  const errors =
+    (answer as { data?: GraphQLBody; payload?: GraphQLBody; errors?: GraphQLBody['errors'] }) ?? {}; // one of the three shapes above
+  const list =
+    errors.errors ??
+    errors.data?.errors ??
+    errors.payload?.errors ??
+    (Array.isArray(errors.payload) ? errors.payload : []);
   return (list as NonNullable<GraphQLBody['errors']>) // formatted errors in each
     .filter(({ extensions }) => extensions['code'] === 'INTERNAL')
     .map(({ extensions }) => String(extensions['requestId']));

@@ -6,7 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Actor } from '../../../src/access/actor.js';
 import { AuthFailure } from '../../../src/access/errors.js';
-import { actor, SECRET, startTestTransport, type GraphQLBody, type TestTransport } from '../../support/transport-server.js';
+import {
+  actor,
+  SECRET,
+  startTestTransport,
+  type GraphQLBody,
+  type TestTransport,
+} from '../../support/transport-server.js';
 
 describe('GraphQL over HTTP', () => {
   let server: TestTransport;
@@ -17,7 +23,9 @@ describe('GraphQL over HTTP', () => {
 
   it('passes every audit of the specification', async () => {
     const results = await auditServer({ url: server.url });
-    const failed = results.filter(({ status }) => status !== 'ok').map((result) => `${result.id} ${result.name}: ${'reason' in result ? result.reason : ''}`);
+    const failed = results
+      .filter(({ status }) => status !== 'ok')
+      .map((result) => `${result.id} ${result.name}: ${'reason' in result ? result.reason : ''}`);
     expect(failed).toEqual([]);
     expect(results).toHaveLength(61);
   });
@@ -39,17 +47,30 @@ describe('GraphQL over HTTP', () => {
   });
 
   it('says the request id that it was sent, and makes one otherwise', async () => {
-    expect((await server.post({ query: '{ head }' }, { 'x-request-id': 'build-4711.a' })).headers.get('x-request-id')).toBe('build-4711.a');
-    const made = (await server.post({ query: '{ head }' }, { 'x-request-id': 'no spaces allowed' })).headers.get('x-request-id');
+    expect(
+      (await server.post({ query: '{ head }' }, { 'x-request-id': 'build-4711.a' })).headers.get(
+        'x-request-id',
+      ),
+    ).toBe('build-4711.a');
+    const made = (
+      await server.post({ query: '{ head }' }, { 'x-request-id': 'no spaces allowed' })
+    ).headers.get('x-request-id');
     expect(made).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('masks what a resolver throws, and logs it once under the request id', async () => {
-    const { body } = await server.post({ query: '{ node(id: "1") { broken leaking } }' }, { 'x-request-id': 'masked-one' });
+    const { body } = await server.post(
+      { query: '{ node(id: "1") { broken leaking } }' },
+      { 'x-request-id': 'masked-one' },
+    );
     expect(body.errors).toHaveLength(2);
-    for (const error of body.errors ?? []) expect(error.extensions).toEqual({ code: 'INTERNAL', requestId: 'masked-one' });
+    for (const error of body.errors ?? []) {
+      expect(error.extensions).toEqual({ code: 'INTERNAL', requestId: 'masked-one' });
+    }
     expect(JSON.stringify(body)).not.toContain('hunter2');
-    const lines = server.logged.filter(({ level, fields }) => level === 'error' && fields['requestId'] === 'masked-one');
+    const lines = server.logged.filter(
+      ({ level, fields }) => level === 'error' && fields['requestId'] === 'masked-one',
+    );
     expect(lines).toHaveLength(2);
     expect(String((lines[0]?.fields['err'] as Error).message)).toContain(SECRET); // the operator needs the cause
   });
@@ -125,24 +146,38 @@ describe('GraphQL over HTTP', () => {
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example');
     expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
-    expect((await server.post({ query: '{ head }' }, { origin: 'https://app.example' })).headers.get('access-control-allow-origin')).toBe('https://app.example');
-    expect((await server.post({ query: '{ head }' }, { origin: server.transport.url })).headers.get('access-control-allow-origin')).toBeNull();
+    expect(
+      (await server.post({ query: '{ head }' }, { origin: 'https://app.example' })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBe('https://app.example');
+    expect(
+      (await server.post({ query: '{ head }' }, { origin: server.transport.url })).headers.get(
+        'access-control-allow-origin',
+      ),
+    ).toBeNull();
   });
 
   it('serves GraphiQL to browsers, whole and packed', async () => {
-    const response = await fetch(server.url, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    const response = await fetch(server.url, {
+      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+    });
     expect(response.headers.get('content-encoding')).toBe('gzip');
     const page = await response.text();
     expect(page).toContain('subscriptionsProtocol":"WS"');
     expect(page.match(/"query":"# /g)).toHaveLength(3);
     expect(page).not.toMatch(/<(script|link)[^>]+(src|href)="https?:/);
-    const again = await fetch(server.url, { headers: { accept: 'text/html', 'if-none-match': response.headers.get('etag') ?? '' } });
+    const again = await fetch(server.url, {
+      headers: { accept: 'text/html', 'if-none-match': response.headers.get('etag') ?? '' },
+    });
     expect(again.status).toBe(304);
   });
 
   it('says where GraphQL is to whoever comes elsewhere', async () => {
     expect((await fetch(`${server.transport.url}/elsewhere`)).status).toBe(404);
-    expect((await fetch(server.transport.url, { redirect: 'manual' })).headers.get('location')).toBe('/graphql');
+    expect((await fetch(server.transport.url, { redirect: 'manual' })).headers.get('location')).toBe(
+      '/graphql',
+    );
   });
 
   it('is alive, ready and measured', async () => {
@@ -168,12 +203,15 @@ describe('a server with tokens', () => {
   afterAll(() => server.close());
   const as = (token: string) => ({ authorization: `Bearer ${token}` });
 
-  it.each([[{}], [as('nobody')], [as('old')], [{ authorization: 'Basic eDp5' }]])('answers 401 to %j', async (headers) => {
-    const { status, body, headers: answered } = await server.post({ query: '{ head }' }, headers);
-    expect(status).toBe(401);
-    expect(answered.get('www-authenticate')).toBe('Bearer');
-    expect(body.errors).toMatchObject([{ extensions: { code: 'UNAUTHENTICATED' } }]);
-  });
+  it.each([[{}], [as('nobody')], [as('old')], [{ authorization: 'Basic eDp5' }]])(
+    'answers 401 to %j',
+    async (headers) => {
+      const { status, body, headers: answered } = await server.post({ query: '{ head }' }, headers);
+      expect(status).toBe(401);
+      expect(answered.get('www-authenticate')).toBe('Bearer');
+      expect(body.errors).toMatchObject([{ extensions: { code: 'UNAUTHENTICATED' } }]);
+    },
+  );
 
   it('refuses what the roles do not allow before anything runs', async () => {
     const mutation = { query: 'mutation { ok: createRelease(name: "x") createToken(name: "y") }' };
@@ -185,7 +223,8 @@ describe('a server with tokens', () => {
   });
 
   it('finds a forbidden field behind fragments and directives', async () => {
-    const query = 'query ($no: Boolean = false) { ...F } fragment F on Query { ... @include(if: $no) { tokens } }';
+    const query =
+      'query ($no: Boolean = false) { ...F } fragment F on Query { ... @include(if: $no) { tokens } }';
     const { body } = await server.post({ query }, as('viewer'));
     expect(body.errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
   });

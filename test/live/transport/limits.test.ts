@@ -27,7 +27,10 @@ describe('limits of connections', () => {
     for (let n = 0; n < 18; n++) polite.send({ type: 'ping' });
     for (let n = 0; n < 18; n++) await polite.next('pong');
     const flooder = await openAcknowledged(server.wsUrl);
-    sendTogether(flooder, Array.from({ length: 200 }, () => ({ type: 'ping' })));
+    sendTogether(
+      flooder,
+      Array.from({ length: 200 }, () => ({ type: 'ping' })),
+    );
     expect(await flooder.closed).toEqual({ code: 4442, reason: 'Too many messages' });
     expect(polite.ws.readyState).toBe(polite.ws.OPEN);
   });
@@ -44,7 +47,10 @@ describe('limits of connections', () => {
     const socket = await openAcknowledged(server.wsUrl);
     for (let n = 0; n < 5; n++) socket.send(subscribe(String(n), OPEN));
     for (const id of ['3', '4']) {
-      expect(await socket.next('error')).toMatchObject({ id, payload: [{ extensions: { code: 'RATE_LIMITED' } }] });
+      expect(await socket.next('error')).toMatchObject({
+        id,
+        payload: [{ extensions: { code: 'RATE_LIMITED' } }],
+      });
     }
     server.topics.a.publish(1);
     for (const id of ['0', '1', '2']) expect(await socket.next()).toMatchObject({ id, type: 'next' });
@@ -66,8 +72,14 @@ describe('limits of connections', () => {
     const third = await openSocket(server.wsUrl);
     third.send({ type: 'connection_init', payload: { authorization: 'Bearer one' } });
     expect((await third.closed).code).toBe(4442);
-    const stream = await openEventStream(server.url, { query: OPEN }, { headers: { authorization: 'Bearer one' } });
-    expect(await stream.next()).toMatchObject({ data: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] } });
+    const stream = await openEventStream(
+      server.url,
+      { query: OPEN },
+      { headers: { authorization: 'Bearer one' } },
+    );
+    expect(await stream.next()).toMatchObject({
+      data: { errors: [{ extensions: { code: 'RATE_LIMITED' } }] },
+    });
     await openAcknowledged(server.wsUrl, 'two');
     first.close();
     await first.closed;
@@ -78,12 +90,17 @@ describe('limits of connections', () => {
     await start({ limits: { subscriptionsPerProcess: 2 } });
     const socket = await openAcknowledged(server.wsUrl);
     for (let n = 0; n < 3; n++) socket.send(subscribe(String(n), OPEN));
-    expect(await socket.next('error')).toMatchObject({ id: '2', payload: [{ extensions: { code: 'UNAVAILABLE' } }] });
+    expect(await socket.next('error')).toMatchObject({
+      id: '2',
+      payload: [{ extensions: { code: 'UNAVAILABLE' } }],
+    });
     const late = await openSocket(server.wsUrl);
     late.send({ type: 'connection_init' });
     expect((await late.closed).code).toBe(1013);
     const stream = await openEventStream(server.url, { query: OPEN });
-    expect(await stream.next()).toMatchObject({ data: { errors: [{ extensions: { code: 'UNAVAILABLE' } }] } });
+    expect(await stream.next()).toMatchObject({
+      data: { errors: [{ extensions: { code: 'UNAVAILABLE' } }] },
+    });
   });
 
   it.each([
@@ -99,7 +116,10 @@ describe('limits of connections', () => {
       ]),
     });
     const socket = await openSocket(server.wsUrl);
-    socket.send({ type: 'connection_init', ...(token === undefined ? {} : { payload: { authorization: `Bearer ${token}` } }) });
+    socket.send({
+      type: 'connection_init',
+      ...(token === undefined ? {} : { payload: { authorization: `Bearer ${token}` } }),
+    });
     expect((await socket.closed).code).toBe(code);
   });
 
@@ -115,22 +135,37 @@ describe('limits of connections', () => {
     ['changed', 4440],
     ['revoked', 4401],
   ] as const)('sends nothing on credentials that are %s, and closes with %d', async (state, code) => {
-    await start({ tokens: new Map([['one', actor('one')], ['two', actor('two')]]), limits: { pingEveryMs: 60_000 } });
+    await start({
+      tokens: new Map([
+        ['one', actor('one')],
+        ['two', actor('two')],
+      ]),
+      limits: { pingEveryMs: 60_000 },
+    });
     const socket = await openAcknowledged(server.wsUrl, 'one');
     const other = await openAcknowledged(server.wsUrl, 'two');
-    const stream = await openEventStream(server.url, { query: OPEN }, { headers: { authorization: 'Bearer one' } });
+    const stream = await openEventStream(
+      server.url,
+      { query: OPEN },
+      { headers: { authorization: 'Bearer one' } },
+    );
     for (const client of [socket, other]) client.send(subscribe('s', OPEN));
     await waitFor(() => server.topics.a.streams.size === 3, 'all are open');
     server.states.set('token:one', state);
     server.topics.a.publish(1);
     expect((await socket.closed).code).toBe(code);
     expect(socket.messages.filter(({ type }) => type === 'next')).toEqual([]);
-    expect(await stream.next()).toMatchObject({ data: { errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] } });
+    expect(await stream.next()).toMatchObject({
+      data: { errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] },
+    });
     expect(await other.next()).toMatchObject({ type: 'next' });
   });
 
   it('closes an idle socket whose credentials were revoked', async () => {
-    await start({ tokens: new Map([['one', actor('one')]]), limits: { pingEveryMs: 100, pongWithinMs: 100 } });
+    await start({
+      tokens: new Map([['one', actor('one')]]),
+      limits: { pingEveryMs: 100, pongWithinMs: 100 },
+    });
     const socket = await openAcknowledged(server.wsUrl, 'one');
     server.states.set('token:one', 'revoked');
     expect((await socket.closed).code).toBe(4401);
@@ -155,21 +190,32 @@ describe('limits of connections', () => {
     await waitFor(() => server.topics.a.streams.size === 2, 'both are open');
     server.topics.a.publish(5);
     expect((await socket.closed).code).toBe(1012);
-    expect(socket.messages.at(-1)).toMatchObject({ id: 's', payload: { data: { deploymentPhaseChanged: { text: 'bookmark', cursor: 'c5' } } } });
+    expect(socket.messages.at(-1)).toMatchObject({
+      id: 's',
+      payload: { data: { deploymentPhaseChanged: { text: 'bookmark', cursor: 'c5' } } },
+    });
     expect(await stream.next()).toMatchObject({ id: 'c5' });
-    expect(await stream.next()).toMatchObject({ id: 'c5', data: { data: { deploymentPhaseChanged: { value: -1 } } } });
+    expect(await stream.next()).toMatchObject({
+      id: 'c5',
+      data: { data: { deploymentPhaseChanged: { value: -1 } } },
+    });
     expect(await stream.next()).toBeUndefined(); // without `complete`, so that a browser comes back
   });
 
   it('stays quick while it is flooded from all sides', async () => {
-    await start({ limits: { socketsLoopback: 20, subscriptionsPerSocket: 10, subscriptionsPerProcess: 100 } });
+    await start({
+      limits: { socketsLoopback: 20, subscriptionsPerSocket: 10, subscriptionsPerProcess: 100 },
+    });
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
     const flood = Array.from({ length: 40 }, async () => {
       const socket = await openSocket(server.wsUrl);
       sendTogether(socket, [{ type: 'connection_init' }]);
       await socket.next().catch(() => undefined); // some are one too many
-      sendTogether(socket, Array.from({ length: 500 }, (_, n) => subscribe(String(n), OPEN)));
+      sendTogether(
+        socket,
+        Array.from({ length: 500 }, (_, n) => subscribe(String(n), OPEN)),
+      );
       return socket.closed;
     });
     const codes = (await Promise.all(flood)).map(({ code }) => code);
@@ -177,7 +223,10 @@ describe('limits of connections', () => {
     expect(new Set(codes)).toEqual(new Set([4442]));
     // A figure of the bars is for a machine of its own; here only what no queue of work would pass.
     expect(delay.percentile(99) / 1e6).toBeLessThan(1_000);
-    await waitFor(() => server.transport.open.subscriptions === 0 && server.transport.open.connections === 0, 'nothing is left');
+    await waitFor(
+      () => server.transport.open.subscriptions === 0 && server.transport.open.connections === 0,
+      'nothing is left',
+    );
     expect((await server.post({ query: '{ head }' })).status).toBe(200);
   });
 });

@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 
-import { openAcknowledged, openSocket, sendTogether, subscribe, type RawSocket } from '../../support/raw-socket.js';
+import {
+  openAcknowledged,
+  openSocket,
+  sendTogether,
+  subscribe,
+  type RawSocket,
+} from '../../support/raw-socket.js';
 import { startTestTransport, type TestTransport } from '../../support/transport-server.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -140,9 +146,18 @@ describe('the graphql-transport-ws protocol', () => {
       ['a subscribe with an empty id', '{"type":"subscribe","id":"","payload":{"query":"{a}"}}'],
       ['a subscribe without payload', '{"type":"subscribe","id":"1"}'],
       ['a query that is no text', '{"type":"subscribe","id":"1","payload":{"query":1}}'],
-      ['variables that are no object', '{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":[]}}'],
-      ['an operation name that is no text', '{"type":"subscribe","id":"1","payload":{"query":"{a}","operationName":1}}'],
-      ['extensions that are no object', '{"type":"subscribe","id":"1","payload":{"query":"{a}","extensions":1}}'],
+      [
+        'variables that are no object',
+        '{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":[]}}',
+      ],
+      [
+        'an operation name that is no text',
+        '{"type":"subscribe","id":"1","payload":{"query":"{a}","operationName":1}}',
+      ],
+      [
+        'extensions that are no object',
+        '{"type":"subscribe","id":"1","payload":{"query":"{a}","extensions":1}}',
+      ],
       ['a complete without id', '{"type":"complete"}'],
       ['a ping whose payload is no object', '{"type":"ping","payload":1}'],
     ])('closes with 4400 on %s', async (_name, text) => {
@@ -169,7 +184,11 @@ describe('the graphql-transport-ws protocol', () => {
     it('sends next, then complete, for a mutation', async () => {
       const socket = await ready(all.wsUrl);
       socket.send(subscribe('m', 'mutation ($n: String!) { createRelease(name: $n) }', { n: 'one' }));
-      expect(await socket.next()).toEqual({ id: 'm', type: 'next', payload: { data: { createRelease: 'one' } } });
+      expect(await socket.next()).toEqual({
+        id: 'm',
+        type: 'next',
+        payload: { data: { createRelease: 'one' } },
+      });
       expect(await socket.next()).toEqual({ id: 'm', type: 'complete' });
     });
 
@@ -178,7 +197,10 @@ describe('the graphql-transport-ws protocol', () => {
       socket.send(subscribe('q', '{ node(id: "1") { id broken } }'));
       expect(await socket.next()).toMatchObject({
         type: 'next',
-        payload: { data: { node: { id: '1', broken: null } }, errors: [{ path: ['node', 'broken'], extensions: { code: 'INTERNAL' } }] },
+        payload: {
+          data: { node: { id: '1', broken: null } },
+          errors: [{ path: ['node', 'broken'], extensions: { code: 'INTERNAL' } }],
+        },
       });
       await socket.next('complete');
     });
@@ -212,13 +234,25 @@ describe('the graphql-transport-ws protocol', () => {
     it.each([
       ['a document that does not parse', 'subscription {', 'GRAPHQL_PARSE_FAILED'],
       ['an unknown field', 'subscription { nothing }', 'GRAPHQL_VALIDATION_FAILED'],
-      ['two root fields', 'subscription { a: deploymentPhaseChanged { value } b: watchDeployments { value } }', 'GRAPHQL_VALIDATION_FAILED'],
+      [
+        'two root fields',
+        'subscription { a: deploymentPhaseChanged { value } b: watchDeployments { value } }',
+        'GRAPHQL_VALIDATION_FAILED',
+      ],
       ['a query where only subscriptions are carried', '{ head }', 'GRAPHQL_PARSE_FAILED'],
-      ['a cursor that is refused', 'subscription { watchDeployments(after: "expired") { value } }', 'CURSOR_EXPIRED'],
+      [
+        'a cursor that is refused',
+        'subscription { watchDeployments(after: "expired") { value } }',
+        'CURSOR_EXPIRED',
+      ],
     ])('sends error and no complete for %s', async (_name, query, code) => {
       const socket = await ready();
       socket.send(subscribe('1', query));
-      expect(await socket.next()).toMatchObject({ id: '1', type: 'error', payload: [{ message: expect.any(String) as string, extensions: { code } }] });
+      expect(await socket.next()).toMatchObject({
+        id: '1',
+        type: 'error',
+        payload: [{ message: expect.any(String) as string, extensions: { code } }],
+      });
       socket.send({ type: 'ping' });
       expect(await socket.next()).toEqual({ type: 'pong' });
     });
@@ -230,7 +264,11 @@ describe('the graphql-transport-ws protocol', () => {
       socket.send(subscribe('bad', 'subscription { nothing }'));
       await socket.next('error');
       server.topics.a.publish(7);
-      expect(await socket.next()).toMatchObject({ id: 'good', type: 'next', payload: { data: { deploymentPhaseChanged: { value: 7 } } } });
+      expect(await socket.next()).toMatchObject({
+        id: 'good',
+        type: 'next',
+        payload: { data: { deploymentPhaseChanged: { value: 7 } } },
+      });
     });
   });
 
@@ -241,7 +279,11 @@ describe('the graphql-transport-ws protocol', () => {
       await waitFor(() => server.topics.b.streams.size === 1, 'the stream is open');
       for (let n = 0; n < 50; n++) server.topics.b.publish(n);
       for (let n = 0; n < 50; n++) {
-        expect(await socket.next()).toEqual({ id: 's', type: 'next', payload: { data: { deploymentPhaseChanged: { value: n } } } });
+        expect(await socket.next()).toEqual({
+          id: 's',
+          type: 'next',
+          payload: { data: { deploymentPhaseChanged: { value: n } } },
+        });
       }
       socket.close();
       await waitFor(() => server.topics.b.streams.size === 0, 'the stream is closed with its socket');
@@ -287,7 +329,12 @@ describe('the graphql-transport-ws protocol', () => {
       const query = 'subscription { watchDeployments(topic: "b") { value } }';
       const opened = server.topics.b.opened;
       // In one packet: the server takes all three before anything asynchronous of the first has happened.
-      sendTogether(socket, [subscribe('s', query), { id: 's', type: 'complete' }, subscribe('s', query), { type: 'ping' }]);
+      sendTogether(socket, [
+        subscribe('s', query),
+        { id: 's', type: 'complete' },
+        subscribe('s', query),
+        { type: 'ping' },
+      ]);
       const answers = [await socket.next(), await socket.next()];
       expect(answers).toContainEqual(expect.objectContaining({ id: 's', type: 'error' }));
       expect(answers).toContainEqual({ type: 'pong' });
@@ -299,18 +346,24 @@ describe('the graphql-transport-ws protocol', () => {
       await waitFor(() => server.topics.b.streams.size === 0, 'it is closed');
     });
 
-    it('takes the protocol\'s words for ids', async () => {
+    it("takes the protocol's words for ids", async () => {
       const socket = await ready();
       for (const id of ['__proto__', 'constructor', '"\\', '🚢']) socket.send(subscribe(id, EVENTS));
       await waitFor(() => server.topics.a.streams.size >= 4, 'the streams are open');
       server.topics.a.publish(1);
-      const ids = [await socket.next('next'), await socket.next('next'), await socket.next('next'), await socket.next('next')];
+      const ids = [
+        await socket.next('next'),
+        await socket.next('next'),
+        await socket.next('next'),
+        await socket.next('next'),
+      ];
       expect(ids.map(({ id }) => id)).toEqual(['__proto__', 'constructor', '"\\', '🚢']);
     });
 
     it('chooses the operation by name', async () => {
       const socket = await ready();
-      const query = 'subscription A { deploymentPhaseChanged(topic: "b") { value } } subscription B { watchDeployments(topic: "b") { text } }';
+      const query =
+        'subscription A { deploymentPhaseChanged(topic: "b") { value } } subscription B { watchDeployments(topic: "b") { text } }';
       socket.send({ id: 's', type: 'subscribe', payload: { query, operationName: 'B' } });
       await waitFor(() => server.topics.b.streams.size === 1, 'the stream is open');
       server.topics.b.publish(1, 'hello');

@@ -18,14 +18,20 @@ describe('one execution for many subscribers', () => {
   });
   afterEach(() => server.close());
 
-  const clients = (...tokens: string[]) => Promise.all(tokens.map((token) => openAcknowledged(server.wsUrl, token)));
-  const opened = (count: number) => waitFor(() => server.topics.a.streams.size === count, `${count} are open`);
-  const event = async (socket: RawSocket) => (await socket.next('next')).payload as { data: { deploymentPhaseChanged: Record<string, unknown> } }; // the documents below
+  const clients = (...tokens: string[]) =>
+    Promise.all(tokens.map((token) => openAcknowledged(server.wsUrl, token)));
+  const opened = (count: number) =>
+    waitFor(() => server.topics.a.streams.size === count, `${count} are open`);
+  const event = async (socket: RawSocket) =>
+    (await socket.next('next')).payload as { data: { deploymentPhaseChanged: Record<string, unknown> } }; // the documents below
 
   it('serves equal subscribers of one class by all transports', async () => {
     const sockets = await clients('one', 'two');
-    const query = 'subscription ($filter: String, $after: String) { deploymentPhaseChanged(filter: $filter, after: $after) { value classKey } }';
-    sockets.forEach((socket, n) => socket.send(subscribe(`id-${n}`, query, { after: `c${n}`, filter: `f${n}`, unknown: n })));
+    const query =
+      'subscription ($filter: String, $after: String) { deploymentPhaseChanged(filter: $filter, after: $after) { value classKey } }';
+    sockets.forEach((socket, n) =>
+      socket.send(subscribe(`id-${n}`, query, { after: `c${n}`, filter: `f${n}`, unknown: n })),
+    );
     const stream = await openEventStream(server.url, { query }, { headers: { authorization: 'Bearer two' } });
     await opened(3);
     expect(server.transport.open.groups).toBe(1);
@@ -42,11 +48,19 @@ describe('one execution for many subscribers', () => {
   it.each([
     ['the class', 'one', 'red', '{ value classKey }', '{ value classKey }'],
     ['the document', 'one', 'two', '{ value }', '{ value text }'],
-    ['a variable of the selection', 'one', 'two', '{ value @include(if: $flag) text }', '{ value @include(if: $flag) text }'],
+    [
+      'a variable of the selection',
+      'one',
+      'two',
+      '{ value @include(if: $flag) text }',
+      '{ value @include(if: $flag) text }',
+    ],
   ])('keeps apart what differs in %s', async (_name, first, second, ofFirst, ofSecond) => {
     const sockets = await clients(first, second);
     [ofFirst, ofSecond].forEach((selection, n) => {
-      const [head, variables] = selection.includes('$flag') ? ['subscription ($flag: Boolean!)', { flag: n === 0 }] : ['subscription', {}];
+      const [head, variables] = selection.includes('$flag')
+        ? ['subscription ($flag: Boolean!)', { flag: n === 0 }]
+        : ['subscription', {}];
       sockets[n]?.send(subscribe('s', `${head} { deploymentPhaseChanged ${selection} }`, variables));
     });
     await opened(2);
@@ -58,7 +72,8 @@ describe('one execution for many subscribers', () => {
 
   it('tells an absent variable, which has its default, from null', async () => {
     const sockets = await clients('one', 'two');
-    const query = 'subscription ($flag: Boolean = true) { deploymentPhaseChanged { value @include(if: $flag) text } }';
+    const query =
+      'subscription ($flag: Boolean = true) { deploymentPhaseChanged { value @include(if: $flag) text } }';
     sockets.forEach((socket, n) => socket.send(subscribe('s', query, n === 0 ? {} : { flag: null })));
     await opened(2);
     server.topics.a.publish(1);
@@ -69,10 +84,14 @@ describe('one execution for many subscribers', () => {
 
   it('never shares what is personal', async () => {
     const sockets = await clients('one', 'two');
-    for (const socket of sockets) socket.send(subscribe('s', 'subscription { deploymentPhaseChanged { value who } }'));
+    for (const socket of sockets) {
+      socket.send(subscribe('s', 'subscription { deploymentPhaseChanged { value who } }'));
+    }
     await opened(2);
     server.topics.a.publish(1);
-    const who = await Promise.all(sockets.map(async (socket) => (await event(socket)).data.deploymentPhaseChanged['who']));
+    const who = await Promise.all(
+      sockets.map(async (socket) => (await event(socket)).data.deploymentPhaseChanged['who']),
+    );
     expect(who).toEqual(['token:one', 'token:two']);
   });
 });

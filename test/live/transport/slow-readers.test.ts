@@ -26,7 +26,9 @@ describe('slow readers', () => {
   afterEach(() => server.close());
 
   it('neither slow nor end the others, hold at most their bound, and are ended', async () => {
-    server = await startTestTransport({ limits: { stalledMs: 500, pingEveryMs: 5_000, pongWithinMs: 1_000 } });
+    server = await startTestTransport({
+      limits: { stalledMs: 500, pingEveryMs: 5_000, pongWithinMs: 1_000 },
+    });
     const stalled = await Promise.all(Array.from({ length: 20 }, () => openAcknowledged(server.wsUrl)));
     const healthy = await Promise.all(Array.from({ length: 3 }, () => openAcknowledged(server.wsUrl)));
     for (const socket of [...stalled, ...healthy]) socket.send(subscribe('s', OPEN));
@@ -41,14 +43,26 @@ describe('slow readers', () => {
       server.topics.a.publish(published++, text);
       mostUnsent = Math.max(mostUnsent, server.transport.open.unsentBytes);
       // The pace of the healthy ones: what they have not read yet is bounded too.
-      await waitFor(() => healthy.every(({ messages }) => messages.length > published - 20), 'the healthy ones keep up');
+      await waitFor(
+        () => healthy.every(({ messages }) => messages.length > published - 20),
+        'the healthy ones keep up',
+      );
       await nextTurn();
     }
     expect(mostUnsent).toBeGreaterThan(20 * 256 * KIB); // all of them did stall
     expect(mostUnsent).toBeLessThan(20 * 1_024 * KIB);
-    await waitFor(() => healthy.every(({ messages }) => messages.length === published + 1), 'the healthy ones have all');
+    await waitFor(
+      () => healthy.every(({ messages }) => messages.length === published + 1),
+      'the healthy ones have all',
+    );
     for (const { messages } of healthy) {
-      const values = messages.slice(1).map((message) => (message.payload as { data: { deploymentPhaseChanged: { value: number } } }).data.deploymentPhaseChanged.value); // the document above
+      const values = messages
+        .slice(1)
+        .map(
+          (message) =>
+            (message.payload as { data: { deploymentPhaseChanged: { value: number } } }).data
+              .deploymentPhaseChanged.value,
+        ); // the document above
       expect(values).toEqual(Array.from({ length: published }, (_, n) => n));
     }
     const metrics = await (await fetch(`${server.transport.url}/metrics`)).text();
@@ -97,7 +111,10 @@ describe('slow readers', () => {
     await waitFor(() => server.topics.a.streams.size === 1, 'it is open');
     // In one turn, faster than anybody could take them.
     for (let n = 0; n < 2_000; n++) server.topics.a.publish(n);
-    const error = await waitFor(() => socket.messages.find(({ type }) => type === 'error'), 'the error comes');
+    const error = await waitFor(
+      () => socket.messages.find(({ type }) => type === 'error'),
+      'the error comes',
+    );
     expect(error).toMatchObject({ id: 's', payload: [{ extensions: { code: 'SLOW_CONSUMER' } }] });
     expect(socket.ws.readyState).toBe(socket.ws.OPEN);
   });

@@ -37,24 +37,50 @@ describe('a whole server', () => {
   const events = (socket: RawSocket) =>
     socket.messages
       .filter(({ type }) => type === 'next')
-      .map(({ payload }) => (payload as { data: { watchDeployments: { __typename: string; cursor: string; deployment?: object } } }).data.watchDeployments); // WATCH
+      .map(
+        ({ payload }) =>
+          (
+            payload as {
+              data: { watchDeployments: { __typename: string; cursor: string; deployment?: object } };
+            }
+          ).data.watchDeployments,
+      ); // WATCH
 
   it('lists, goes on live, shares one execution, and says where it stands before it stops', async () => {
     const row = await seedDeployment(server.store.database);
     const sockets = await Promise.all([openAcknowledged(wsUrl), openAcknowledged(wsUrl)]);
-    sockets.forEach((socket, n) => socket.send(subscribe('s', WATCH, { filter: n === 0 ? null : { namespace: { equals: 'default' } } })));
+    sockets.forEach((socket, n) =>
+      socket.send(subscribe('s', WATCH, { filter: n === 0 ? null : { namespace: { equals: 'default' } } })),
+    );
     const stream = await openEventStream(`${server.url}/graphql`, { query: WATCH });
     await waitFor(() => sockets.every((socket) => events(socket).length === 2), 'the snapshots came');
-    expect(events(sockets[0]).map(({ __typename }) => __typename)).toEqual(['DeploymentAdded', 'SnapshotEnd']); // opened above
+    expect(events(sockets[0]).map(({ __typename }) => __typename)).toEqual([
+      'DeploymentAdded',
+      'SnapshotEnd',
+    ]); // opened above
     expect([(await stream.next())?.event, (await stream.next())?.event]).toEqual(['next', 'next']);
 
-    const executions = async () => Number(/slipway_event_executions_total (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]);
+    const executions = async () =>
+      Number(
+        /slipway_event_executions_total (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1],
+      );
     const before = await executions();
     await advanceDeployment(server.store.database, row, { phase: 'INITIAL_SETUP' });
     await waitFor(() => sockets.every((socket) => events(socket).length === 3), 'the change came');
     const live = await stream.next();
-    expect(live).toMatchObject({ data: { data: { watchDeployments: { __typename: 'DeploymentChanged', deployment: { version: 2, status: { phase: 'INITIAL_SETUP' } } } } } });
-    expect(events(sockets[1]).at(-1)).toEqual((live?.data as { data: { watchDeployments: object } }).data.watchDeployments); // one payload for all of them
+    expect(live).toMatchObject({
+      data: {
+        data: {
+          watchDeployments: {
+            __typename: 'DeploymentChanged',
+            deployment: { version: 2, status: { phase: 'INITIAL_SETUP' } },
+          },
+        },
+      },
+    });
+    expect(events(sockets[1]).at(-1)).toEqual(
+      (live?.data as { data: { watchDeployments: object } }).data.watchDeployments,
+    ); // one payload for all of them
     expect((await executions()) - before).toBe(1);
 
     const drained = server.drain();
@@ -64,9 +90,23 @@ describe('a whole server', () => {
 
     // Another server, another time: nothing is told twice.
     const again = await startTestServer({ databaseUrl: database.url });
-    const moved = await advanceDeployment(again.store.database, { ...row, version: 2 }, { phase: 'PROVISIONING' });
-    const resumed = await openEventStream(`${again.url}/graphql`, { query: WATCH }, { headers: { 'last-event-id': events(sockets[0]).at(-1)?.cursor ?? '' } });
-    expect(await resumed.next()).toMatchObject({ data: { data: { watchDeployments: { __typename: 'DeploymentChanged', deployment: { version: moved.version } } } } });
+    const moved = await advanceDeployment(
+      again.store.database,
+      { ...row, version: 2 },
+      { phase: 'PROVISIONING' },
+    );
+    const resumed = await openEventStream(
+      `${again.url}/graphql`,
+      { query: WATCH },
+      { headers: { 'last-event-id': events(sockets[0]).at(-1)?.cursor ?? '' } },
+    );
+    expect(await resumed.next()).toMatchObject({
+      data: {
+        data: {
+          watchDeployments: { __typename: 'DeploymentChanged', deployment: { version: moved.version } },
+        },
+      },
+    });
     resumed.close();
     await again.close();
   });
@@ -86,9 +126,18 @@ describe('a whole server', () => {
   it('tells nothing of a cursor that it does not know', async () => {
     const socket = await openAcknowledged(wsUrl);
     socket.send(subscribe('s', WATCH, { after: 'made-up' }));
-    expect(await socket.next()).toMatchObject({ type: 'error', payload: [{ extensions: { code: 'CURSOR_INVALID' } }] });
-    const stream = await openEventStream(`${server.url}/graphql`, { query: WATCH }, { headers: { 'last-event-id': 'made-up' } });
-    expect(await stream.next()).toMatchObject({ data: { errors: [{ extensions: { code: 'CURSOR_INVALID' } }] } });
+    expect(await socket.next()).toMatchObject({
+      type: 'error',
+      payload: [{ extensions: { code: 'CURSOR_INVALID' } }],
+    });
+    const stream = await openEventStream(
+      `${server.url}/graphql`,
+      { query: WATCH },
+      { headers: { 'last-event-id': 'made-up' } },
+    );
+    expect(await stream.next()).toMatchObject({
+      data: { errors: [{ extensions: { code: 'CURSOR_INVALID' } }] },
+    });
   });
 
   it('is ready, and passes its own limits with the introspection that GraphiQL sends', async () => {
@@ -97,7 +146,14 @@ describe('a whole server', () => {
     const response = await fetch(`${server.url}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ query: getIntrospectionQuery({ inputValueDeprecation: true, schemaDescription: true, specifiedByUrl: true, oneOf: true }) }),
+      body: JSON.stringify({
+        query: getIntrospectionQuery({
+          inputValueDeprecation: true,
+          schemaDescription: true,
+          specifiedByUrl: true,
+          oneOf: true,
+        }),
+      }),
     });
     expect(await response.json()).not.toHaveProperty('errors');
   });
@@ -110,7 +166,9 @@ describe('a whole server', () => {
         { input: { name: 'ci', roles: ['VIEWER'], expiresAt } },
       );
     for (const moment of ['+010000-01-01T00:00:00.000Z', '2030-02-30T00:00:00Z', '2030-01-01T24:00:00Z']) {
-      expect((await create(moment)).errors, moment).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
+      expect((await create(moment)).errors, moment).toMatchObject([
+        { extensions: { code: 'BAD_USER_INPUT' } },
+      ]);
     }
     const last = '9999-12-31T23:59:59.999Z';
     expect(await create(last)).toEqual({ data: { createToken: { token: { expiresAt: last } } } });

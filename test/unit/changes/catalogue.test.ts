@@ -19,7 +19,15 @@ const logRow = (over: Partial<LogRow> = {}, after: object = {}): LogRow => ({
   message: null,
   actor: 'local',
   trace_id: null,
-  after: JSON.stringify({ id: 'agt_1', createdAt: TIME, updatedAt: TIME, deletedAt: null, consumerLag: 3, lastHeartbeatAt: TIME, ...after }),
+  after: JSON.stringify({
+    id: 'agt_1',
+    createdAt: TIME,
+    updatedAt: TIME,
+    deletedAt: null,
+    consumerLag: 3,
+    lastHeartbeatAt: TIME,
+    ...after,
+  }),
   before: JSON.stringify({ deletedAt: TIME }),
   ...over,
 });
@@ -40,14 +48,19 @@ describe('decodeRow', () => {
   });
 
   it('knows an agent before its first heartbeat', () => {
-    const { change } = decodeRow(logRow({ before: null }, { consumerLag: undefined, lastHeartbeatAt: undefined }), '');
+    const { change } = decodeRow(
+      logRow({ before: null }, { consumerLag: undefined, lastHeartbeatAt: undefined }),
+      '',
+    );
     expect(change.after).toMatchObject({ consumerLag: null, lastHeartbeatAt: null });
     expect(change.before).toBeNull();
   });
 
   it('counts what a change takes in memory by its payload', () => {
     const small = decodeRow(logRow(), '').bytes;
-    expect(decodeRow(logRow({}, { labels: { pad: 'x'.repeat(1_000) } }), '').bytes).toBeGreaterThan(small + 1_000);
+    expect(decodeRow(logRow({}, { labels: { pad: 'x'.repeat(1_000) } }), '').bytes).toBeGreaterThan(
+      small + 1_000,
+    );
   });
 
   it.each([
@@ -65,6 +78,10 @@ describe('decodeRow', () => {
 
   it('tells a row without a payload from a bad one; it can still be listed', () => {
     expect(() => decodeRow(logRow({ after: null }), '')).toThrow(NoPayloadError);
-    expect(decodeEntry(logRow({ after: null }), 'a cursor')).toMatchObject({ objectId: 'agt_1', version: 2, cursor: 'a cursor' });
+    expect(decodeEntry(logRow({ after: null }), 'a cursor')).toMatchObject({
+      objectId: 'agt_1',
+      version: 2,
+      cursor: 'a cursor',
+    });
   });
 });

@@ -49,14 +49,47 @@ describe('LatestMailbox', () => {
     mailbox.offer(offer(1, true, true, { objectId: 'a' }));
     mailbox.offer(offer(2, true, true, { objectId: 'b' }));
     mailbox.offer(offer(3, true, true, { objectId: 'a' }));
-    expect([mailbox.take()?.cursor, mailbox.take()?.cursor, mailbox.take()]).toEqual(['cursor-2', 'cursor-3', undefined]);
+    expect([mailbox.take()?.cursor, mailbox.take()?.cursor, mailbox.take()]).toEqual([
+      'cursor-2',
+      'cursor-3',
+      undefined,
+    ]);
   });
 
   it.each([
-    ['entered and changed', [[false, true], [true, true]], [false, true]],
-    ['changed and left', [[true, true], [true, false]], [true, false]],
-    ['left and came back', [[true, false], [false, true]], [true, true]],
-    ['entered, left, entered', [[false, true], [true, false], [false, true]], [false, true]],
+    [
+      'entered and changed',
+      [
+        [false, true],
+        [true, true],
+      ],
+      [false, true],
+    ],
+    [
+      'changed and left',
+      [
+        [true, true],
+        [true, false],
+      ],
+      [true, false],
+    ],
+    [
+      'left and came back',
+      [
+        [true, false],
+        [false, true],
+      ],
+      [true, true],
+    ],
+    [
+      'entered, left, entered',
+      [
+        [false, true],
+        [true, false],
+        [false, true],
+      ],
+      [false, true],
+    ],
   ] as const)('folds an object that %s', (_what, steps, [had, has]) => {
     const mailbox = new LatestMailbox();
     steps.forEach(([before, after], i) => mailbox.offer(offer(i + 1, before, after)));
@@ -84,7 +117,12 @@ describe('LatestMailbox', () => {
 
   it('leads to the same objects however often its reader is cut and resumes from the last cursor', () => {
     const moves = fc.array(
-      fc.record({ object: fc.nat(4), inside: fc.boolean(), take: fc.constantFrom(0, 0, 0, 1, 1, 4), cut: fc.integer({ min: 0, max: 9 }) }),
+      fc.record({
+        object: fc.nat(4),
+        inside: fc.boolean(),
+        take: fc.constantFrom(0, 0, 0, 1, 1, 4),
+        cut: fc.integer({ min: 0, max: 9 }),
+      }),
       { minLength: 1, maxLength: 60 },
     );
     fc.assert(
@@ -117,7 +155,10 @@ describe('LatestMailbox', () => {
         });
         while (take());
         const expected = new Map<string, string>();
-        for (const { row: { change }, has } of history) {
+        for (const {
+          row: { change },
+          has,
+        } of history) {
           if (has) expected.set(change.objectId, change.cursor);
           else expected.delete(change.objectId);
         }

@@ -39,7 +39,10 @@ describe('Ring', () => {
     ring.add(at(11), half);
     ring.add(at(12), [row({ seq: 9_000_001, xid: 11n })]);
     expect(ring.reachesBackTo(at(10))).toBe(true);
-    ring.add(at(13), half.map((_, i) => row({ seq: 10_000_000 + i, xid: 12n })));
+    ring.add(
+      at(13),
+      half.map((_, i) => row({ seq: 10_000_000 + i, xid: 12n })),
+    );
     expect(ring.changes).toBeLessThanOrEqual(RING_MAX_CHANGES);
     expect(ring.reachesBackTo(at(10))).toBe(false);
     expect(ring.reachesBackTo(at(11))).toBe(true);

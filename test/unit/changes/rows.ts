@@ -15,7 +15,14 @@ export interface RowOptions {
 }
 
 export function row(options: RowOptions): DecodedRow {
-  const { seq, xid = BigInt(seq), objectId = 'dep_1', namespace = 'default', app = 'shop', op = 'UPDATE' } = options;
+  const {
+    seq,
+    xid = BigInt(seq),
+    objectId = 'dep_1',
+    namespace = 'default',
+    app = 'shop',
+    op = 'UPDATE',
+  } = options;
   const change = {
     seq: BigInt(seq),
     kind: options.kind ?? 'DEPLOYMENT',

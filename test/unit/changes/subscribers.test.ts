@@ -18,8 +18,14 @@ const names = fc.constantFrom('a', 'b', 'c');
 const kinds = fc.constantFrom('DEPLOYMENT' as const, 'AGENT' as const);
 const interests = fc.record({
   kinds: fc.uniqueArray(kinds, { minLength: 1 }),
-  namespaces: fc.oneof(fc.constant('all' as const), fc.uniqueArray(names).map((list) => new Set(list))),
-  objectIds: fc.option(fc.uniqueArray(names).map((list) => new Set(list)), { nil: undefined }),
+  namespaces: fc.oneof(
+    fc.constant('all' as const),
+    fc.uniqueArray(names).map((list) => new Set(list)),
+  ),
+  objectIds: fc.option(
+    fc.uniqueArray(names).map((list) => new Set(list)),
+    { nil: undefined },
+  ),
 });
 
 describe('Subscribers', () => {
@@ -27,9 +33,17 @@ describe('Subscribers', () => {
     fc.assert(
       fc.property(fc.array(interests), kinds, names, names, (list, kind, namespace, objectId) => {
         const index = new Subscribers();
-        const all = list.map((interest): Subscriber => ({ request: request(interest), deliver: () => undefined }));
+        const all = list.map((interest): Subscriber => ({
+          request: request(interest),
+          deliver: () => undefined,
+        }));
         for (const subscriber of all) index.add(subscriber);
-        const { change } = row({ seq: 1, kind, objectId, namespace: kind === 'AGENT' ? (null as unknown as string) : namespace }); // agents have none
+        const { change } = row({
+          seq: 1,
+          kind,
+          objectId,
+          namespace: kind === 'AGENT' ? (null as unknown as string) : namespace,
+        }); // agents have none
         const found = index.of(change);
         expect(new Set(found)).toEqual(new Set(all.filter((one) => allows(one.request, change))));
         expect(found.length).toBe(new Set(found).size);

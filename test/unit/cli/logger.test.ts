@@ -37,7 +37,9 @@ describe('createLogger', () => {
   });
 
   it.each(['authorization', 'token', 'password', 'secret'])('never shows a field named %s', (name) => {
-    const line = logged((log) => log.info({ [name]: 'x-y-z', a: { [name]: 'x-y-z', b: { [name]: 'x-y-z' } } }, ''));
+    const line = logged((log) =>
+      log.info({ [name]: 'x-y-z', a: { [name]: 'x-y-z', b: { [name]: 'x-y-z' } } }, ''),
+    );
     expect(line).not.toContain('x-y-z');
   });
 

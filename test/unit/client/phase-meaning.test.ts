@@ -12,9 +12,9 @@ describe('what a phase means to whoever waits', () => {
     // A wait for what never moves by itself would only end by its timeout.
     expect(meanings.includes('working')).toBe(!rule.settled && !rule.terminal);
     if (rule.failed) expect(meanings).toContain('failed');
-    if (phase === 'RUNNING' || phase === 'UNDEPLOYED' || phase === 'DELETED')
-      {expect(PHASE_MEANINGS[phase][phase]).toBe('reached');}
-    else expect(meanings).not.toContain('reached');
+    if (phase === 'RUNNING' || phase === 'UNDEPLOYED' || phase === 'DELETED') {
+      expect(PHASE_MEANINGS[phase][phase]).toBe('reached');
+    } else expect(meanings).not.toContain('reached');
   });
 
   it('does not take an older specification that runs for the one that is wanted', () => {

@@ -262,10 +262,7 @@ describe('checkLifecycle', () => {
       HALF: { ...rule, facts: ['END'], intents: [], engine: ['END'] },
       END: end,
     };
-    expect(lifecycleProblems(table)).toEqual([
-      'HALF to END is of two kinds',
-      'HALF to END is of two kinds',
-    ]);
+    expect(lifecycleProblems(table)).toEqual(['HALF to END is of two kinds', 'HALF to END is of two kinds']);
   });
 
   it('finds a terminal phase with an edge out, and an ended one that is not settled', () => {

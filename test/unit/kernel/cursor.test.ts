@@ -1,13 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { CURSOR_MAX_CHARACTERS, decodeCursor, encodeCursor, stepEncoder, type Cursor } from '../../../src/kernel/cursor.js';
+import {
+  CURSOR_MAX_CHARACTERS,
+  decodeCursor,
+  encodeCursor,
+  stepEncoder,
+  type Cursor,
+} from '../../../src/kernel/cursor.js';
 import type { Snapshot } from '../../../src/kernel/snapshot.js';
 
 const EPOCH = '0123456789abcdef0123456789abcdef';
 
 const snapshots: fc.Arbitrary<Snapshot> = fc
-  .record({ xmax: fc.bigInt({ min: 3n, max: 2n ** 62n }), gaps: fc.array(fc.bigInt({ min: 1n, max: 5_000n }), { maxLength: 40 }) })
+  .record({
+    xmax: fc.bigInt({ min: 3n, max: 2n ** 62n }),
+    gaps: fc.array(fc.bigInt({ min: 1n, max: 5_000n }), { maxLength: 40 }),
+  })
   .map(({ xmax, gaps }) => {
     const xip: bigint[] = [];
     let xid = xmax;
@@ -45,7 +54,9 @@ describe('change cursor', () => {
   it('packs the cursors of one step as it packs each alone', () => {
     fc.assert(
       fc.property(snapshots, snapshots, fc.bigInt({ min: 0n, max: 2n ** 60n }), (from, at, seq) => {
-        expect(stepEncoder(EPOCH, from, at)(seq)).toBe(encodeCursor({ form: 'within', epoch: EPOCH, from, at, seq }));
+        expect(stepEncoder(EPOCH, from, at)(seq)).toBe(
+          encodeCursor({ form: 'within', epoch: EPOCH, from, at, seq }),
+        );
       }),
     );
   });
@@ -77,6 +88,8 @@ describe('change cursor', () => {
 
   it('throws rather than write a cursor that no server would read', () => {
     const xip = Array.from({ length: 9_000 }, (_, i) => 1_000_000n + BigInt(i));
-    expect(() => encodeCursor({ form: 'at', epoch: EPOCH, at: { xmax: 2_000_000n, xip } })).toThrow(RangeError);
+    expect(() => encodeCursor({ form: 'at', epoch: EPOCH, at: { xmax: 2_000_000n, xip } })).toThrow(
+      RangeError,
+    );
   });
 });

@@ -13,35 +13,48 @@ import {
 } from '../../../src/kernel/snapshot.js';
 
 /** A history in which transactions begin and end; the snapshots that a database would have told on the way. */
-const histories = fc.array(fc.record({ begin: fc.boolean(), which: fc.nat() }), { minLength: 2, maxLength: 60 }).map((events) => {
-  let next = 3n;
-  let highestEnded = 2n;
-  const running: bigint[] = [];
-  const moments: Snapshot[] = [BEGINNING];
-  for (const { begin, which } of events) {
-    if (begin || running.length === 0) {
-      running.push(next);
-      next += 1n;
-    } else {
-      const [ended = 0n] = running.splice(which % running.length, 1);
-      if (ended > highestEnded) highestEnded = ended;
+const histories = fc
+  .array(fc.record({ begin: fc.boolean(), which: fc.nat() }), { minLength: 2, maxLength: 60 })
+  .map((events) => {
+    let next = 3n;
+    let highestEnded = 2n;
+    const running: bigint[] = [];
+    const moments: Snapshot[] = [BEGINNING];
+    for (const { begin, which } of events) {
+      if (begin || running.length === 0) {
+        running.push(next);
+        next += 1n;
+      } else {
+        const [ended = 0n] = running.splice(which % running.length, 1);
+        if (ended > highestEnded) highestEnded = ended;
+      }
+      const xmax = highestEnded + 1n;
+      moments.push({ xmax, xip: running.filter((xid) => xid < xmax) });
     }
-    const xmax = highestEnded + 1n;
-    moments.push({ xmax, xip: running.filter((xid) => xid < xmax) });
-  }
-  return moments;
-});
+    return moments;
+  });
 const ids = (last: bigint) => Array.from({ length: Number(last) + 2 }, (_, i) => BigInt(i));
 
 describe('snapshot', () => {
   it('reads the text of PostgreSQL and writes it back', () => {
-    for (const text of ['863:863:', '3:3:', '10:20:10,14,15']) expect(formatSnapshot(parseSnapshot(text))).toBe(text);
-    for (const text of ['', '1:2', 'a:b:', '10:20:10,', '10:20:10,,11', '-1:2:']) expect(() => parseSnapshot(text)).toThrow();
+    for (const text of ['863:863:', '3:3:', '10:20:10,14,15']) {
+      expect(formatSnapshot(parseSnapshot(text))).toBe(text);
+    }
+    for (const text of ['', '1:2', 'a:b:', '10:20:10,', '10:20:10,,11', '-1:2:']) {
+      expect(() => parseSnapshot(text)).toThrow();
+    }
   });
 
   it('sees what ended below its bound and was not running', () => {
     const snapshot = parseSnapshot('10:20:10,14');
-    expect([9n, 10n, 11n, 14n, 19n, 20n].map((xid) => visible(xid, snapshot))).toEqual([true, false, true, false, true, false]);
+    expect([9n, 10n, 11n, 14n, 19n, 20n].map((xid) => visible(xid, snapshot))).toEqual([
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ]);
     expect(xminOf(snapshot)).toBe(10n);
     expect(xminOf(parseSnapshot('20:20:'))).toBe(20n);
   });
@@ -61,7 +74,9 @@ describe('snapshot', () => {
     fc.assert(
       fc.property(histories, fc.nat(), fc.nat(), (moments, a, b) => {
         const [x = BEGINNING, y = BEGINNING] = [moments[a % moments.length], moments[b % moments.length]];
-        if (covers(x, y)) for (const xid of ids(y.xmax)) if (visible(xid, y)) expect(visible(xid, x)).toBe(true);
+        if (covers(x, y)) {
+          for (const xid of ids(y.xmax)) if (visible(xid, y)) expect(visible(xid, x)).toBe(true);
+        }
       }),
     );
   });
@@ -71,7 +86,9 @@ describe('snapshot', () => {
       fc.property(histories, fc.nat(), fc.bigInt({ min: 3n, max: 40n }), (moments, at, bound) => {
         const snapshot = moments[at % moments.length] ?? BEGINNING;
         const low = lowered(snapshot, bound);
-        for (const xid of ids(snapshot.xmax)) expect(visible(xid, low)).toBe(visible(xid, snapshot) && xid < bound);
+        for (const xid of ids(snapshot.xmax)) {
+          expect(visible(xid, low)).toBe(visible(xid, snapshot) && xid < bound);
+        }
       }),
     );
   });

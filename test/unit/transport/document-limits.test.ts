@@ -16,7 +16,11 @@ describe('documentExcess', () => {
     ['deep in the second operation', 'query A { a } query B { a { b { c { d } } } }', 'deep'],
     ['as many aliases as allowed', '{ x: a y: b }', undefined],
     ['one alias more', '{ x: a y: b z: c }', 'aliases'],
-    ['aliases by a fragment that is spread twice', '{ p { ...F } q { ...F } } fragment F on T { x: a y: b }', 'aliases'],
+    [
+      'aliases by a fragment that is spread twice',
+      '{ p { ...F } q { ...F } } fragment F on T { x: a y: b }',
+      'aliases',
+    ],
     ['as many directives as allowed', '{ a @x @x @x b @x @x @x }', undefined],
     ['one directive more', '{ a @x @x @x b @x @x @x @x }', 'directives'],
     ['too many directives on one field', '{ a @x @x @x @x @x @x }', 'directives'],
@@ -33,7 +37,10 @@ describe('documentExcess', () => {
 
   it('takes no longer for fragments that double', () => {
     const levels = 500;
-    const fragments = Array.from({ length: levels }, (_, n) => `fragment F${n} on T { x: a ${n + 1 < levels ? `...F${n + 1} ... { ...F${n + 1} }` : ''} }`);
+    const fragments = Array.from(
+      { length: levels },
+      (_, n) => `fragment F${n} on T { x: a ${n + 1 < levels ? `...F${n + 1} ... { ...F${n + 1} }` : ''} }`,
+    );
     // 2^500 aliases if it were walked.
     expect(excess(`{ ...F0 } ${fragments.join(' ')}`)).toBe('aliases');
   });

@@ -19,7 +19,12 @@ describe('TokenBucket', () => {
 describe('Tally', () => {
   it('counts per key and forgets keys that hold nothing', () => {
     const tally = new Tally();
-    expect([tally.take('a', 2), tally.take('a', 2), tally.take('a', 2), tally.take('b', 2)]).toEqual([true, true, false, true]);
+    expect([tally.take('a', 2), tally.take('a', 2), tally.take('a', 2), tally.take('b', 2)]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
     tally.giveBack('a');
     expect(tally.take('a', 2)).toBe(true);
     for (const key of ['a', 'a', 'b']) tally.giveBack(key);

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 
 import { Liveness } from '../../../src/transport/liveness.js';
 
-const LIMITS = { pingEveryMs: 10_000, pongWithinMs: 5_000, connectionAgeMs: 60_000, stalledBytes: 2_000, stalledMs: 15_000 };
+const LIMITS = {
+  pingEveryMs: 10_000,
+  pongWithinMs: 5_000,
+  connectionAgeMs: 60_000,
+  stalledBytes: 2_000,
+  stalledMs: 15_000,
+};
 const idle = { unsentBytes: 0, drainedBytes: 0, paused: false };
 
 /** With `random` 0, the first ping is due after half its interval, and the age ends at 90 %. */
