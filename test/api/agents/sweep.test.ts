@@ -130,14 +130,24 @@ describe('the health sweep', () => {
     const held = new Promise<void>((resolve) => {
       release = resolve;
     });
+    let holding = (): void => undefined;
+    const locked = new Promise<void>((resolve) => {
+      holding = resolve;
+    });
     const holder = one.inTransaction(async (tx: PoolClient) => {
       await tx.query('SELECT FROM agent WHERE id = $1 FOR UPDATE', [first.agent.id]);
+      holding();
       await held;
     });
+    // The sweep must find the row held: one that came first would be through before there is anything to wait for.
+    await locked;
     const sweeping = run();
-    await someoneWaits();
-    expect(valueOf(await beat(second, 1))).toMatchObject({ applied: true });
-    release();
+    try {
+      await someoneWaits();
+      expect(valueOf(await beat(second, 1))).toMatchObject({ applied: true });
+    } finally {
+      release();
+    }
     await holder;
     await sweeping;
     const healthOf = async (id: string) => (await agentState(one, id)).health;
