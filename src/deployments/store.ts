@@ -2,6 +2,7 @@ import type { Grant } from '../access/grant.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { DeploymentId } from '../kernel/ids.js';
 import type { Database, Queryable } from '../store/database.js';
+import { internalMerge, internalRead } from '../store/internal-data.js';
 import { storedPart } from '../store/malformed.js';
 import type { DeploymentRow } from '../store/rows.js';
 import { columnList } from '../store/tables.js';
@@ -146,16 +147,7 @@ export async function deploymentPatchInternal(
   patch: DeploymentInternalPatch,
 ): Promise<boolean> {
   const named = deploymentInternalPatchSchema.parse(patch);
-  const result = await db.query({
-    name: 'deployment_patch_internal',
-    text:
-      'INSERT INTO deployment_internal AS i (deployment_id, data)' +
-      ' SELECT id, $2::jsonb FROM deployment WHERE id = $1 AND ($3::text[] IS NULL OR namespace = ANY ($3))' +
-      ' ON CONFLICT (deployment_id) DO UPDATE SET data = i.data || excluded.data, updated_at = clock_timestamp()' +
-      ' RETURNING 1',
-    values: [id, JSON.stringify(named), namespaceValues(grant.namespaces)],
-  });
-  return result.rows.length === 1;
+  return internalMerge(db, 'deployment', id, named, grant.namespaces);
 }
 
 /** Status and internal metadata, both or neither. Undefined as in deploymentPatchStatus: then nothing is written. */
@@ -183,15 +175,8 @@ export async function deploymentReadInternal(
   grant: Controlling,
   id: DeploymentId,
 ): Promise<DeploymentInternal | undefined> {
-  const result = await db.query<{ data: unknown }>({
-    name: 'deployment_read_internal',
-    text:
-      'SELECT i.data FROM deployment d LEFT JOIN deployment_internal i ON i.deployment_id = d.id' +
-      ' WHERE d.id = $1 AND ($2::text[] IS NULL OR d.namespace = ANY ($2))',
-    values: [id, namespaceValues(grant.namespaces)],
-  });
-  const row = result.rows[0];
-  return row && storedPart(deploymentInternalSchema, 'DEPLOYMENT', id, 'internal metadata', row.data ?? {});
+  const stored = await internalRead(db, 'deployment', id, grant.namespaces);
+  return stored && storedPart(deploymentInternalSchema, 'DEPLOYMENT', id, 'internal metadata', stored.data);
 }
 
 /** Undefined when the name is taken. */

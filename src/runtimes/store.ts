@@ -6,6 +6,7 @@ import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { RuntimeId } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { Database, Queryable } from '../store/database.js';
+import { internalMerge, internalRead } from '../store/internal-data.js';
 import { storedPart } from '../store/malformed.js';
 import type { RuntimeRow } from '../store/rows.js';
 import { columnList } from '../store/tables.js';
@@ -150,16 +151,7 @@ export async function runtimePatchInternal(
   patch: RuntimeInternalPatch,
 ): Promise<boolean> {
   const named = runtimeInternalPatchSchema.parse(patch);
-  const result = await db.query({
-    name: 'runtime_patch_internal',
-    text:
-      'INSERT INTO runtime_internal AS i (runtime_id, data)' +
-      ' SELECT id, $2::jsonb FROM runtime WHERE id = $1 AND ($3::text[] IS NULL OR namespace = ANY ($3))' +
-      ' ON CONFLICT (runtime_id) DO UPDATE SET data = i.data || excluded.data, updated_at = clock_timestamp()' +
-      ' RETURNING 1',
-    values: [id, JSON.stringify(named), namespaceValues(grant.namespaces)],
-  });
-  return result.rows.length === 1;
+  return internalMerge(db, 'runtime', id, named, grant.namespaces);
 }
 
 /** Status and internal metadata, both or neither. Undefined as in runtimePatchStatus: then nothing is written. */
@@ -187,15 +179,8 @@ export async function runtimeReadInternal(
   grant: Reporting,
   id: RuntimeId,
 ): Promise<RuntimeInternal | undefined> {
-  const result = await db.query<{ data: unknown }>({
-    name: 'runtime_read_internal',
-    text:
-      'SELECT i.data FROM runtime r LEFT JOIN runtime_internal i ON i.runtime_id = r.id' +
-      ' WHERE r.id = $1 AND ($2::text[] IS NULL OR r.namespace = ANY ($2))',
-    values: [id, namespaceValues(grant.namespaces)],
-  });
-  const row = result.rows[0];
-  return row && storedPart(runtimeInternalSchema, 'RUNTIME', id, 'internal metadata', row.data ?? {});
+  const stored = await internalRead(db, 'runtime', id, grant.namespaces);
+  return stored && storedPart(runtimeInternalSchema, 'RUNTIME', id, 'internal metadata', stored.data);
 }
 
 /**
