@@ -45,7 +45,10 @@ export interface OperationRequest {
 
 export interface Prepared {
   readonly plan: OperationPlan;
+  /** As they were sent. */
   readonly variables: Readonly<Record<string, unknown>>;
+  /** As their types take them, defaults filled in. */
+  readonly coerced: Readonly<Record<string, unknown>>;
   readonly cost: number;
 }
 
@@ -148,17 +151,20 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const refused = forbidden(plan, caller);
     if (refused) return [refused];
     const variables = request.variables ?? {};
-    const coerced = getVariableValues(schema, plan.operation.variableDefinitions ?? [], variables, {
-      maxErrors: 10,
-    });
-    if (coerced.errors) {
+    const { coerced, errors } = getVariableValues(
+      schema,
+      plan.operation.variableDefinitions ?? [],
+      variables,
+      { maxErrors: 10 },
+    );
+    if (errors) {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
-      return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
+      return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
     const cost = costOf(plan, variables);
     assertAffordable(cost, limits.operationCost);
-    return { plan, variables, cost };
+    return { plan, variables, coerced, cost };
   }
 
   return {
@@ -191,12 +197,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     },
     open(prepared, caller, after) {
       const { node, stream, definition } = streamOf(schema, prepared.plan);
-      const { coerced } = getVariableValues(
-        schema,
-        prepared.plan.operation.variableDefinitions ?? [],
-        prepared.variables,
-      );
-      const args = getArgumentValues(definition, node, coerced);
+      const args = getArgumentValues(definition, node, prepared.coerced);
       const place = definition.args.find((argument) => argument.name === 'after');
       if (after !== undefined && isScalarType(place?.type)) args['after'] = place.type.parseValue(after);
       return stream.open(args, deps.createContext(caller));
