@@ -4,7 +4,7 @@
  */
 import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
-import { cpuMsOf } from '../support/processes.js';
+import { cpuMsOf, ownCoreShare } from '../support/processes.js';
 import { serveWorker } from '../support/worker.js';
 import { CountingSocket } from './socket.js';
 
@@ -139,6 +139,7 @@ const methods = {
     const took: number[] = [];
     const before = received;
     const cpuBefore = cpuMsOf(pid);
+    const shareOf = ownCoreShare();
     const start = performance.now();
     let made = 0;
     for (let at = start; at < start + seconds * 1_000;) {
@@ -151,6 +152,7 @@ const methods = {
     }
     await until(before + made * sockets.length);
     const elapsed = performance.now() - start;
+    const generatorShare = shareOf();
     const cpuAfter = cpuMsOf(pid);
     const deliveries = received - before;
     took.sort((a, b) => a - b);
@@ -159,6 +161,7 @@ const methods = {
       perSecond: (deliveries * 1_000) / elapsed,
       cpuMs: cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / deliveries,
       latency: { p50: quantile(0.5), p99: quantile(0.99) },
+      generatorShare,
     };
   },
 };

@@ -40,8 +40,9 @@ export interface OperationRequest {
 
 export interface Prepared {
   readonly plan: OperationPlan;
+  /** As they were sent. */
   readonly variables: Readonly<Record<string, unknown>>;
-  /** The same as the types of the operation's variables make of them, defaults included. */
+  /** As their types take them, defaults filled in. */
   readonly coerced: Readonly<Record<string, unknown>>;
   readonly cost: number;
 }
@@ -155,17 +156,20 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const refused = forbidden(plan, caller);
     if (refused) return [refused];
     const variables = request.variables ?? {};
-    const coerced = getVariableValues(schema, plan.operation.variableDefinitions ?? [], variables, {
-      maxErrors: 10,
-    });
-    if (coerced.errors) {
+    const { coerced, errors } = getVariableValues(
+      schema,
+      plan.operation.variableDefinitions ?? [],
+      variables,
+      { maxErrors: 10 },
+    );
+    if (errors) {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
-      return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
+      return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
     const cost = costOf(plan, variables);
     assertAffordable(cost, limits.operationCost);
-    return { plan, variables, coerced: coerced.coerced, cost };
+    return { plan, variables, coerced, cost };
   }
 
   return {
