@@ -16,6 +16,8 @@ export interface FilteredColumn {
   readonly name: string;
   /** Of a column of an enumeration: its type, which no text compares with. */
   readonly type?: string;
+  /** A column that is true for every value but the common ones: what an index of the rest goes by. */
+  readonly rare?: { readonly name: string; readonly common: readonly string[] };
 }
 
 /** `columns` maps the fields of the predicate to columns; `firstParameter` is the number of the first `$`. */
@@ -38,7 +40,9 @@ export function filterSql<F extends string>(
       case 'not':
         return `NOT ${compile(part.of, true)}`;
       case 'in':
-        return leaf(inSql(columns[part.field], part.values, parameter));
+        return leaf(
+          rareSql(columns[part.field], part.values) + inSql(columns[part.field], part.values, parameter),
+        );
       case 'startsWith':
         return leaf(startsWithSql(columns[part.field], part.prefix, parameter));
       case 'label':
@@ -49,6 +53,10 @@ export function filterSql<F extends string>(
 }
 
 type Parameter = (value: unknown) => string;
+
+function rareSql({ rare }: FilteredColumn, values: readonly string[]): string {
+  return rare && values.every((value) => !rare.common.includes(value)) ? `${rare.name} AND ` : '';
+}
 
 /** One value by `=`: only then does an index that begins with the column also give its order. */
 function inSql(column: FilteredColumn, values: readonly string[], parameter: Parameter): string {

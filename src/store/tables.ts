@@ -10,6 +10,8 @@ export interface Column {
   readonly json: boolean;
   /** Of an enumeration: its type. Parameters that are compared with it need it. */
   readonly type?: string;
+  /** Of a column with some common values and many rare ones: the column that is true for the rare ones, for an index. */
+  readonly rare?: { readonly name: string; readonly common: readonly string[] };
 }
 type Columns<T extends VersionedTable> = { readonly [F in keyof Rows[T]]-?: Column };
 
@@ -58,7 +60,10 @@ export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
     desiredState: enumerated('desired_state', 'DesiredState'),
     env: json('env'),
     runtimeConfig: json('runtime_config'),
-    phase: enumerated('phase', 'DeploymentPhase'),
+    phase: {
+      ...enumerated('phase', 'DeploymentPhase'),
+      rare: { name: 'exceptional', common: ['RUNNING', 'DELETED'] },
+    },
     conditions: json('conditions'),
     observedGeneration: plain('observed_generation'),
     observedRuntime: json('observed_runtime'),
