@@ -83,7 +83,7 @@ async function startOurs(name: string, scheme: Scheme, setting: Setting): Promis
   });
   const server = await startServer(closing, database, { profile: options.profile, collects: true });
   const url = server.graphql.replace('http:', scheme);
-  const changes = { url: server.graphql, pid: server.pid, inFlight: options.inFlight, deploymentId };
+  const changes = { url: server.graphql, pids: [server.pid], inFlight: options.inFlight, deploymentId };
   return subscribed({ name, url, count, documents, changes }, server, closing);
 }
 
@@ -93,7 +93,7 @@ async function startLimit(messageBytes: number, setting: Setting): Promise<Subsc
   closing.add(() => server.stop());
   const address = await server.call('start', { messageBytes });
   const { inFlight } = options;
-  const changes = { url: `http://${address}`, pid: server.pid, inFlight, deploymentId: null };
+  const changes = { url: `http://${address}`, pids: [server.pid], inFlight, deploymentId: null };
   const url = `ws://${address}`;
   return subscribed({ name: 'one frame for all', url, count, documents: [], changes }, server, closing);
 }
@@ -102,7 +102,12 @@ async function startPeers(name: string, file: string, scheme: Scheme, setting: S
   const { count, documents, options, closing } = setting;
   const server = await startPeer({ file, setting: {}, collects: true }, closing);
   const { inFlight } = options;
-  const changes = { url: new URL('/change', server.url).href, pid: server.pid, inFlight, deploymentId: null };
+  const changes = {
+    url: new URL('/change', server.url).href,
+    pids: [server.pid],
+    inFlight,
+    deploymentId: null,
+  };
   const url = server.url.replace('http:', scheme);
   return subscribed({ name, url, count, documents, changes }, server, closing);
 }

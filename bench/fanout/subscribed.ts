@@ -37,7 +37,7 @@ export async function subscribed(
 ): Promise<Subscribed> {
   const workers = startWorker<SubscribersWorker>(new URL('subscribers-worker.ts', import.meta.url));
   closing.add(() => workers.stop());
-  const idleKib = await open(workers, { url, count, documents }, changes.pid);
+  const idleKib = await open(workers, { url, count, documents }, changes.pids[0] ?? -1);
   await workers.call('prepare', changes);
   return {
     name,

@@ -20,7 +20,8 @@ export interface Subscribers {
 export interface Changes {
   /** Where a POST makes one change. */
   readonly url: string;
-  readonly pid: number;
+  /** The processes whose CPU time counts. */
+  readonly pids: readonly number[];
   readonly inFlight: number;
   /** The deployment that is patched, at version 1 and RUNNING; null where the POST has no body. */
   readonly deploymentId: string | null;
@@ -140,12 +141,17 @@ const methods = {
     return (receivedBytes - bytesBefore) / sockets.length;
   },
 
+  /** Since they were opened. */
+  received() {
+    return failure ? Promise.reject(failure) : Promise.resolve(received);
+  },
+
   async round({ seconds }: { readonly seconds: number }): Promise<Measurement> {
     if (!changes) throw new Error('no one makes changes');
-    const { pid, inFlight } = changes;
+    const { pids, inFlight } = changes;
     const took: number[] = [];
     const before = received;
-    const cpuBefore = cpuMsOf(pid);
+    const cpuBefore = cpuMsOf(pids);
     const shareOf = ownCoreShare();
     const start = performance.now();
     let made = 0;
@@ -160,7 +166,7 @@ const methods = {
     await until(before + made * sockets.length);
     const elapsed = performance.now() - start;
     const generatorShare = shareOf();
-    const cpuAfter = cpuMsOf(pid);
+    const cpuAfter = cpuMsOf(pids);
     const deliveries = received - before;
     took.sort((a, b) => a - b);
     const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;

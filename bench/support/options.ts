@@ -9,6 +9,8 @@ export interface Options {
   /** How many different documents they have, one case each. */
   readonly groups: readonly number[];
   readonly agents: number;
+  /** How long `load` loads. */
+  readonly minutes: number;
   /** Changes on their way at the same time, in `fanout`. */
   readonly inFlight: number;
   /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
@@ -34,6 +36,7 @@ export function parseOptions(args: readonly string[]): {
       subscribers: { type: 'string', default: '1000,5000' },
       groups: { type: 'string', default: '5,100' },
       agents: { type: 'string', default: '2000' },
+      minutes: { type: 'string', default: '10' },
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
@@ -48,6 +51,7 @@ export function parseOptions(args: readonly string[]): {
       subscribers: amounts('subscribers', values.subscribers),
       groups: amounts('groups', values.groups),
       agents: amount('agents', values.agents),
+      minutes: amount('minutes', values.minutes),
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],
       profile: values.profile,
