@@ -1,8 +1,10 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
 import { benchFanOut } from './fanout/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
+import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
 import { benchReads } from './reads/bench.js';
+import { benchReplicas } from './replicas/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
 import { writeReport, type Report } from './support/report.js';
@@ -12,6 +14,8 @@ const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) =
   fanout: benchFanOut,
   reads: benchReads,
   heartbeats: benchHeartbeats,
+  replicas: benchReplicas,
+  load: benchLoad,
 };
 
 async function main(): Promise<void> {

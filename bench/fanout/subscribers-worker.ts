@@ -6,10 +6,11 @@ import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
 import { cpuMsOf, ownCoreShare } from '../support/processes.js';
 import { serveWorker } from '../support/worker.js';
-import { CountingSocket } from './socket.js';
+import { CountingStream } from './event-stream.js';
+import { CountingSocket, type SubscriberEvents } from './socket.js';
 
 export interface Subscribers {
-  /** `ws://…` */
+  /** `ws://…`, or `http://…` for event streams. */
   readonly url: string;
   readonly count: number;
   /** Subscriber n uses document n modulo their number. Empty: a socket alone subscribes. */
@@ -19,7 +20,8 @@ export interface Subscribers {
 export interface Changes {
   /** Where a POST makes one change. */
   readonly url: string;
-  readonly pid: number;
+  /** The processes whose CPU time counts. */
+  readonly pids: readonly number[];
   readonly inFlight: number;
   /** The deployment that is patched, at version 1 and RUNNING; null where the POST has no body. */
   readonly deploymentId: string | null;
@@ -29,7 +31,11 @@ export interface Changes {
 const OPENING = 50;
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-let sockets: CountingSocket[] = [];
+interface Subscriber {
+  close(): void;
+}
+
+let sockets: Subscriber[] = [];
 let received = 0;
 let receivedBytes = 0;
 let progress: (() => void) | undefined;
@@ -44,12 +50,12 @@ function fail(error: Error): void {
 }
 
 /** Resolves when it is subscribed: the server has no more to say before the first event. */
-async function subscriber(url: string, index: number, document: string | undefined): Promise<CountingSocket> {
+async function subscriber(url: string, index: number, document: string | undefined): Promise<Subscriber> {
   let acknowledged: (() => void) | undefined;
   const ready = new Promise<void>((resolve) => {
     acknowledged = resolve;
   });
-  const socket = await CountingSocket.open(url, {
+  const events: SubscriberEvents = {
     message(text) {
       if (text.includes('"type":"connection_ack"')) {
         acknowledged?.();
@@ -61,7 +67,9 @@ async function subscriber(url: string, index: number, document: string | undefin
       progress?.();
     },
     gone: (reason) => fail(new Error(`subscriber ${index}: ${reason}`)),
-  });
+  };
+  if (document !== undefined && url.startsWith('http:')) return CountingStream.open(url, document, events);
+  const socket = await CountingSocket.open(url, events);
   if (document === undefined) return socket;
   socket.send('{"type":"connection_init"}');
   await ready;
@@ -133,12 +141,17 @@ const methods = {
     return (receivedBytes - bytesBefore) / sockets.length;
   },
 
+  /** Since they were opened. */
+  received() {
+    return failure ? Promise.reject(failure) : Promise.resolve(received);
+  },
+
   async round({ seconds }: { readonly seconds: number }): Promise<Measurement> {
     if (!changes) throw new Error('no one makes changes');
-    const { pid, inFlight } = changes;
+    const { pids, inFlight } = changes;
     const took: number[] = [];
     const before = received;
-    const cpuBefore = cpuMsOf(pid);
+    const cpuBefore = cpuMsOf(pids);
     const shareOf = ownCoreShare();
     const start = performance.now();
     let made = 0;
@@ -153,7 +166,7 @@ const methods = {
     await until(before + made * sockets.length);
     const elapsed = performance.now() - start;
     const generatorShare = shareOf();
-    const cpuAfter = cpuMsOf(pid);
+    const cpuAfter = cpuMsOf(pids);
     const deliveries = received - before;
     took.sort((a, b) => a - b);
     const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;

@@ -16,10 +16,20 @@ export interface Group {
   readonly summaries: readonly Summary[];
 }
 
+/** What is no comparison of contenders. */
+export interface Table {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
 export interface Report {
   readonly name: string;
   readonly options: object;
   readonly groups: readonly Group[];
+  readonly tables?: readonly Table[];
+  /** Only into the JSON. */
+  readonly samples?: readonly object[];
   /** Further facts, one sentence each. */
   readonly notes: readonly string[];
 }
@@ -46,8 +56,8 @@ export function writeReport(report: Report): void {
     '',
     `${machine}. Options: ${JSON.stringify(report.options)}.`,
     '',
-    table(report.groups),
-    '',
+    ...(report.groups.length === 0 ? [] : [comparison(report.groups), '']),
+    ...(report.tables ?? []).flatMap(({ title, head, rows }) => [`${title}:`, '', table(head, rows), '']),
     ...[...report.notes, ...busyGenerators(report.groups)].map((note) => `- ${note}`),
     '',
   ].join('\n');
@@ -57,7 +67,7 @@ export function writeReport(report: Report): void {
   process.stdout.write(`${markdown}\nWritten to bench/results/${report.name}.md and .json\n`);
 }
 
-function table(groups: readonly Group[]): string {
+function comparison(groups: readonly Group[]): string {
   const rows = groups.flatMap(({ title, unit, summaries }) => {
     const [limit] = summaries;
     return summaries.map((summary, index) => [
@@ -73,7 +83,11 @@ function table(groups: readonly Group[]): string {
       percent(summary.generatorShare),
     ]);
   });
-  return [HEAD, HEAD.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return table(HEAD, rows);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 function busyGenerators(groups: readonly Group[]): string[] {
