@@ -17,6 +17,8 @@ export interface Options {
   readonly databaseUrl: string | undefined;
   /** CPU profiles of the servers, into `bench/results/profiles/`. */
   readonly profile: boolean;
+  /** Whether README.md is to show what was measured. */
+  readonly publish: boolean;
 }
 
 const LARGEST = 100_000;
@@ -40,6 +42,7 @@ export function parseOptions(args: readonly string[]): {
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
     },
   });
   return {
@@ -55,6 +58,7 @@ export function parseOptions(args: readonly string[]): {
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],
       profile: values.profile,
+      publish: values.publish,
     },
   };
 }
