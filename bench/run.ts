@@ -8,6 +8,7 @@ import { benchReads } from './reads/bench.js';
 import { benchReplicas } from './replicas/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
+import { publish } from './support/readme.js';
 import { writeReport, type Report } from './support/report.js';
 
 const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) => Promise<Report>>> = {
@@ -38,6 +39,7 @@ async function main(): Promise<void> {
     try {
       const report = await BENCHMARKS[name]?.(options, closing);
       if (report) writeReport(report);
+      if (report && options.publish) publish(report);
     } finally {
       process.off('SIGINT', interrupt);
       process.off('SIGTERM', interrupt);

@@ -40,7 +40,6 @@ let received = 0;
 let receivedBytes = 0;
 let progress: (() => void) | undefined;
 let failure: Error | undefined;
-let maker: HttpClient | undefined;
 let changes: Changes | undefined;
 let version = 1;
 
@@ -98,8 +97,14 @@ const PATCH = `mutation Patch($input: PatchDeploymentStatusInput!) {
   patchDeploymentStatus(input: $input) { ... on PatchDeploymentStatusPayload { deployment { version } } ... on Failure { message } }
 }`;
 
-async function change(): Promise<void> {
-  if (!maker || !changes) throw new Error('no one makes changes');
+/** For each round: a server may close what is idle, and others have their turns meanwhile. */
+function openMaker(): Promise<HttpClient> {
+  if (!changes) throw new Error('no one makes changes');
+  return HttpClient.open(changes.url);
+}
+
+async function change(maker: HttpClient): Promise<void> {
+  if (!changes) throw new Error('no one makes changes');
   const { deploymentId: id } = changes;
   if (id === null) {
     await maker.post('');
@@ -128,15 +133,17 @@ const methods = {
     return Promise.resolve();
   },
 
-  async prepare(how: Changes) {
+  prepare(how: Changes) {
     changes = how;
-    maker = await HttpClient.open(how.url);
+    return Promise.resolve();
   },
 
   /** One change; the mean size of what came of it, in bytes. */
   async sample() {
     const [countBefore, bytesBefore] = [received, receivedBytes];
-    await change();
+    const maker = await openMaker();
+    await change(maker);
+    maker.close();
     await until(countBefore + sockets.length);
     return (receivedBytes - bytesBefore) / sockets.length;
   },
@@ -149,6 +156,7 @@ const methods = {
   async round({ seconds }: { readonly seconds: number }): Promise<Measurement> {
     if (!changes) throw new Error('no one makes changes');
     const { pids, inFlight } = changes;
+    const maker = await openMaker();
     const took: number[] = [];
     const before = received;
     const cpuBefore = cpuMsOf(pids);
@@ -156,7 +164,7 @@ const methods = {
     const start = performance.now();
     let made = 0;
     for (let at = start; at < start + seconds * 1_000;) {
-      await change();
+      await change(maker);
       made += 1;
       await until(before + (made - inFlight + 1) * sockets.length);
       const now = performance.now();
@@ -164,6 +172,7 @@ const methods = {
       at = now;
     }
     await until(before + made * sockets.length);
+    maker.close();
     const elapsed = performance.now() - start;
     const generatorShare = shareOf();
     const cpuAfter = cpuMsOf(pids);

@@ -21,6 +21,8 @@ export interface Options {
   readonly databaseUrl: string | undefined;
   /** CPU profiles of the servers, into `bench/results/profiles/`. */
   readonly profile: boolean;
+  /** Whether README.md is to show what was measured. */
+  readonly publish: boolean;
 }
 
 const LARGEST = 10_000_000;
@@ -46,6 +48,7 @@ export function parseOptions(args: readonly string[]): {
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
     },
   });
   return {
@@ -63,6 +66,7 @@ export function parseOptions(args: readonly string[]): {
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],
       profile: values.profile,
+      publish: values.publish,
     },
   };
 }
