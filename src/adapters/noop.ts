@@ -195,7 +195,8 @@ function removed(
     }),
   );
   const gone = scope === 'LIVE' && ready ? { runtime: NOTHING_RUNS } : {};
-  return { ...gone, ...(instances.length === 0 ? { outcome: DONE } : {}), instances };
+  const forgotten = ready ? { runtimeId: null, runtimeName: null, runtimeResourceId: null } : {};
+  return { ...gone, internal: forgotten, ...(instances.length === 0 ? { outcome: DONE } : {}), instances };
 }
 
 function outputsOf(resource: ReleaseResource): Readonly<Record<string, string>> {
