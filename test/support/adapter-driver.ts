@@ -114,15 +114,16 @@ export class AdapterDriver {
       if (performance.now() > deadline) {
         throw new Error(`still in progress after ${withinMs} ms: ${JSON.stringify(answer)}`);
       }
-      await delay(Math.min(outcome.delaySeconds, 0.2) * 1000);
+      await delay(Math.min(outcome.delaySeconds, 0.03) * 1000);
     }
   }
 
   private remember(answer: AdapterAnswer): AdapterAnswer {
     this.answers.push(answer);
     const instances = new Map(this.target.instances.map((instance) => [instance.name, instance]));
-    for (const { name, internal } of answer.instances)
+    for (const { name, internal } of answer.instances) {
       instances.set(name, recorded(instances.get(name), name, internal));
+    }
     this.target = {
       ...this.target,
       recorded: { ...this.target.recorded, ...answer.internal },

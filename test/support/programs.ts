@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -71,10 +72,22 @@ export function programHost(): ProgramHost {
 /** A port that nothing listens on now. */
 export async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // of a TCP server that listens
-  await new Promise((resolve) => server.close(resolve));
+  const port = await listenSomewhere(server);
+  server.close();
+  await once(server, 'close');
   return port;
+}
+
+/** Has the server listen on a free port of the loopback address; gives the port. */
+export async function listenSomewhere(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port; // of a TCP server that listens
+}
+
+/** As specs write it; a template string in quotes would look like a slip. */
+export function binding(resource: string, output: string): string {
+  return `\${${resource}.${output}}`;
 }
 
 /**

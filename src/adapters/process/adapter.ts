@@ -8,7 +8,7 @@ import { answer, blocked, DONE } from '../answers.js';
 import type { Adapter, AdapterAnswer, AdapterOutcome, AdapterTarget } from '../contract.js';
 import { applyFrozen, applyLive } from './apply.js';
 import { discover } from './discover.js';
-import { Superseded } from './fence.js';
+import { Superseded, superseded } from './fence.js';
 import type { Host } from './host.js';
 import { layoutOf } from './layout.js';
 import { readLogs } from './logs.js';
@@ -115,9 +115,13 @@ async function guarded(
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof Superseded)) throw error;
-    host.log.warn({ deploymentId: target.deploymentId, fence: String(target.fence) }, error.message);
-    return answer(blocked('Superseded', error.message));
+    // Whatever went wrong: when the work is another's by now, that is why, or will be.
+    const late =
+      error instanceof Superseded || (await superseded(host.layout, identityOf(target), target.fence));
+    if (!late) throw error;
+    const message = `a later lease than ${target.fence} acted on this host`;
+    host.log.warn({ deploymentId: target.deploymentId, fence: String(target.fence) }, message);
+    return answer(blocked('Superseded', message));
   }
 }
 

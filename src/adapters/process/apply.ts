@@ -32,17 +32,17 @@ export async function applyFrozen(
   target: AdapterTarget,
   signal: AbortSignal,
 ): Promise<AdapterAnswer> {
-  const plan = planOf(host, target);
-  if ('refusal' in plan) return answer(rejected(plan.refusal.reason, plan.refusal.message));
   const deploymentId = identityOf(target);
   const fence = await raiseFence(host.layout, deploymentId, target.fence);
+  const plan = planOf(host, target);
+  if ('refusal' in plan) return answer(rejected(plan.refusal.reason, plan.refusal.message));
   const instances: InstanceReport[] = [];
   for (const resource of plan.frozen) {
     signal.throwIfAborted();
     fence.check();
     const { name = resource.name, mode } = directorySpecSchema.parse(resource.spec);
     const wanted = { resource: resource.name, name, mode };
-    const problem = await makeDirectory(host.layout, deploymentId, wanted);
+    const problem = await makeDirectory(host.layout, deploymentId, wanted, fence);
     if (problem !== undefined) {
       return answer(rejected('NoFolder', `\`${resource.name}\`: ${problem}`), { instances });
     }
@@ -69,11 +69,11 @@ export async function applyLive(
   target: AdapterTarget,
   signal: AbortSignal,
 ): Promise<AdapterAnswer> {
+  const fence = await raiseFence(host.layout, identityOf(target), target.fence);
   const plan = planOf(host, target);
   if ('refusal' in plan) return answer(rejected(plan.refusal.reason, plan.refusal.message));
   const missing = await missingFolder(host, target, plan);
   if (missing !== undefined) return answer(missing);
-  const fence = await raiseFence(host.layout, identityOf(target), target.fence);
   const found = await findLaunches(host, identityOf(target));
   const run: Run = { host, target, fence, found, redact: redactor(target.env), signal };
   const left = await stopLeftOver(run, plan);
@@ -161,14 +161,14 @@ async function stopLeftOver(run: Run, plan: Plan): Promise<InstanceReport[]> {
 /** True once nothing of any of them lives. */
 async function stopAll({ host, fence }: Run, found: readonly Found[]): Promise<boolean> {
   let gone = true;
-  for (const { launch, members } of found) gone = (await stopLaunch(host, launch, members, fence)) && gone;
+  for (const one of found) gone = (await stopLaunch(host, one, fence)) && gone;
   return gone;
 }
 
 /** Below a level that is not ready: what runs stays and is looked at, nothing is started or stopped. */
 async function hold(run: Run, planned: Planned): Promise<Assessment> {
   const current = currentOf(run.found, planned.name);
-  if (current?.state.kind === 'running') return look(run, planned, current);
+  if (current && current.state.kind !== 'ended') return look(run, planned, current);
   const report = instanceReport({
     name: planned.name,
     serviceType: 'process',

@@ -50,6 +50,10 @@ export async function assess(host: Host, one: ToAssess, signal: AbortSignal): Pr
     return failed(name, { code: 'NotRunning', message: `\`${name}\` is not running`, detail: null });
   }
   if (found.state.kind === 'ended') return ended(host, one, found.launch, found.state);
+  if (found.state.kind === 'beginning') {
+    const report = live(name, { status: 'PROVISIONING', statusMessage: `\`${name}\` has just started` });
+    return { kind: 'starting', report, delaySeconds: DELAY_MIN_SECONDS };
+  }
   const { record } = found.launch;
   if (record === null) {
     const message = `\`${name}\` runs, but its record is missing: nothing is known of its health`;

@@ -1,7 +1,8 @@
-import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { absent, systemCode } from './absent.js';
+import type { Fence } from './fence.js';
 import { below, type Layout } from './layout.js';
 
 interface DirectoryName {
@@ -24,6 +25,7 @@ export async function makeDirectory(
   layout: Layout,
   deploymentId: string,
   wanted: DirectoryName & { readonly mode: string },
+  fence: Fence,
 ): Promise<string | undefined> {
   const path = directoryPath(layout, deploymentId, wanted);
   await mkdir(layout.directories, { recursive: true, mode: 0o700 });
@@ -33,6 +35,7 @@ export async function makeDirectory(
     path,
   ];
   for (const step of steps) {
+    fence.check();
     await mkdir(step, { mode: 0o700 }).catch((error: unknown) => {
       if (systemCode(error) !== 'EEXIST') throw error;
     });
@@ -45,11 +48,6 @@ export async function makeDirectory(
 
 export async function directoryThere(path: string): Promise<boolean> {
   return (await lstat(path).catch(absent))?.isDirectory() ?? false;
-}
-
-/** With everything in them. A symlink is deleted itself, never what it leads to. */
-export async function removeDirectories(layout: Layout, deploymentId: string): Promise<void> {
-  await rm(below(layout.directories, deploymentId), { recursive: true, force: true, maxRetries: 3 });
 }
 
 export async function directoriesThere(layout: Layout, deploymentId: string): Promise<boolean> {

@@ -8,6 +8,7 @@ import type { Host } from './host.js';
 import { launchUnrecorded, namesIn } from './launches.js';
 import { below } from './layout.js';
 import { directoryReport } from './reports.js';
+import { emptyTrash } from './trash.js';
 
 /** How long a deployment that is gone keeps an old lease from coming back. */
 const FENCE_KEPT_MS = 7 * 24 * 3_600_000;
@@ -49,6 +50,7 @@ export async function discover(
     workloads.push(await workload(host, id, [...found, ...more.values()]));
   }
   await forgetFences(host, known);
+  await emptyTrash(host.layout);
   return workloads;
 }
 

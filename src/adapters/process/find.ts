@@ -37,7 +37,7 @@ export async function findLaunches(host: Host, deploymentId: string): Promise<Fo
     const members = processes.filter(({ mark }) => mark.launch === launch.launch);
     found.push({
       launch,
-      state: await launchState(launch, host.table, () => Promise.resolve(processes)),
+      state: await launchState(host, launch, () => Promise.resolve(processes)),
       members,
     });
   }
@@ -53,7 +53,7 @@ export async function lookUpLaunches(host: Host, deploymentId: string): Promise<
   const list = (): Promise<readonly HostProcess[]> => (listed ??= host.table.list());
   const found: Found[] = [];
   for (const launch of (await launchesOf(host.layout, deploymentId)).sort(newestFirst)) {
-    found.push({ launch, state: await launchState(launch, host.table, list), members: [] });
+    found.push({ launch, state: await launchState(host, launch, list), members: [] });
   }
   return found;
 }

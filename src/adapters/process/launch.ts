@@ -14,14 +14,15 @@ import { MARK } from './words.js';
 /**
  * What stands between us and the program: it lives on when the server dies, and writes down how the program ended. Its own
  * traps keep it alive through the SIGTERM that its group gets; the subshell has none of them, so that the program begins
- * with every signal as it should be. `exec` runs no builtin of the shell. Leaves at once if a later lease acted.
+ * with every signal as it should be. `exec` runs no builtin of the shell. If a later lease acted, it leaves at once; whoever sees it
+ * before its pid is written cannot know which, and waits.
  */
 const SCRIPT = `d=$1 f=$2
 shift 2
 exec 3>&2 2>/dev/null
 trap : TERM HUP INT QUIT
-printf %s "$$" > "$d/pid" || exit 125
 [ -e "$f" ] || exit 125
+printf %s "$$" > "$d/pid" || exit 125
 (exec "$@" 2>&3 3>&-)
 printf %s "$?" > "$d/exit.new" && command -p mv -f "$d/exit.new" "$d/exit"
 `;
@@ -57,7 +58,9 @@ export async function launchProgram(host: Host, wanted: ToLaunch, fence: Fence):
   if (wanted.cwd !== null && !(await stat(cwd).catch(absent))?.isDirectory()) {
     return { ok: false, reason: 'NoSuchFolder', message: `\`cwd\`: ${cwd} is no folder on this host` };
   }
+  fence.check();
   await mkdir(work, { recursive: true, mode: 0o700 });
+  fence.check();
   const startedAt = host.clock.now().toISOString();
   await launchWrite(launchFolder(layout, name), { ...wanted.record, fence: String(fence.number), startedAt });
   try {

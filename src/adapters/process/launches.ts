@@ -5,9 +5,13 @@ import { z } from 'zod';
 
 import { parseMoment } from '../../kernel/clock.js';
 import { absent, systemCode } from './absent.js';
+import type { Host } from './host.js';
 import { below, launchFolder, OUT, resourceFolder, type LaunchName, type Layout } from './layout.js';
-import type { HostProcess, ProcessTable } from './process-table.js';
+import type { HostProcess } from './process-table.js';
 import { healthSchema } from './spec.js';
+
+/** No shell needs so long; one that does is taken for a program that runs. */
+const BEGINNING_MS = 5_000;
 
 /** What is written down of a start before it happens. Holds no value of the environment. */
 const recordSchema = z.object({
@@ -40,6 +44,8 @@ export interface Launch extends LaunchName {
 
 export type LaunchState =
   | { readonly kind: 'running'; readonly pid: number }
+  /** Its shell has not decided yet: the program runs in a moment, or never will. */
+  | { readonly kind: 'beginning'; readonly pid: number }
   /** `code` is null when nobody lived to write it down: the whole group was killed, or the host went down. */
   | { readonly kind: 'ended'; readonly code: number | null; readonly at: Date | null }
   /** The server died, or was too late, between the record and the start. */
@@ -73,7 +79,6 @@ export function launchUnrecorded(layout: Layout, name: LaunchName): Launch {
 }
 
 export async function launchStopping(launch: Launch, at: Date): Promise<void> {
-  await mkdir(launch.folder, { recursive: true, mode: 0o700 });
   await writeFile(join(launch.folder, 'stopping'), at.toISOString(), { mode: 0o600 });
 }
 
@@ -95,22 +100,31 @@ export async function launchWrite(folder: string, record: LaunchRecord): Promise
 
 /** Whether it runs, from its own files and one look at the system; `list` is called only when those do not tell. */
 export async function launchState(
+  { table, clock }: Pick<Host, 'table' | 'clock'>,
   launch: Launch,
-  table: ProcessTable,
   list: () => Promise<readonly HostProcess[]>,
 ): Promise<LaunchState> {
   const exit = await exitOf(launch.folder);
   if (exit) return exit;
-  const pid = Number(await readFile(join(launch.folder, 'pid'), 'utf8').catch(absent));
+  const pid = await pidOf(launch.folder);
   if (pid > 0 && table.look(pid)?.mark.launch === launch.launch) return { kind: 'running', pid };
   // Its shell was killed and the program was not, or it has not come to writing its pid.
   const member = (await list()).find(({ mark }) => mark.launch === launch.launch);
-  if (member) return { kind: 'running', pid: member.pid };
+  if (member) {
+    const ageMs = clock.now().getTime() - Date.parse(launch.record?.startedAt ?? '');
+    // Without a record there is nothing to wait for.
+    const beginning = ageMs < BEGINNING_MS && (await pidOf(launch.folder)) === 0;
+    return { kind: beginning ? 'beginning' : 'running', pid: member.pid };
+  }
   // It may have ended while we looked.
-  return (
-    (await exitOf(launch.folder)) ??
-    (pid > 0 ? { kind: 'ended', code: null, at: null } : { kind: 'neverBegan' })
-  );
+  const ended = await exitOf(launch.folder);
+  if (ended) return ended;
+  return (await pidOf(launch.folder)) > 0 ? { kind: 'ended', code: null, at: null } : { kind: 'neverBegan' };
+}
+
+/** 0 before it is written. */
+async function pidOf(folder: string): Promise<number> {
+  return Number(await readFile(join(folder, 'pid'), 'utf8').catch(absent)) || 0;
 }
 
 async function exitOf(folder: string): Promise<(LaunchState & { kind: 'ended' }) | undefined> {
@@ -131,15 +145,24 @@ export async function launchUndo(layout: Layout, launch: LaunchName): Promise<vo
   const folder = launchFolder(layout, launch);
   await rm(folder, { recursive: true, force: true });
   const resource = resourceFolder(layout, launch.deploymentId, launch.resource);
+  // In this order: where another start has its record, the first step already fails, and the rest stays.
+  if (!(await removedIfEmpty(join(resource, 'launches')))) return;
+  if ((await stat(join(resource, OUT)).catch(absent))?.size === 0) {
+    await rm(join(resource, OUT), { force: true });
+  }
+  await removedIfEmpty(join(resource, 'work'));
+  if (await removedIfEmpty(resource)) await removedIfEmpty(below(layout.runs, launch.deploymentId));
+}
+
+async function removedIfEmpty(folder: string): Promise<boolean> {
   try {
-    // In this order: where another start has its record, the first step already fails.
-    await rmdir(join(resource, 'launches'));
-    if ((await stat(join(resource, OUT))).size === 0) await rm(join(resource, OUT));
-    for (const one of [join(resource, 'work'), resource, below(layout.runs, launch.deploymentId)]) {
-      await rmdir(one);
-    }
+    await rmdir(folder);
+    return true;
   } catch (error) {
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(systemCode(error) ?? '')) throw error;
+    const code = systemCode(error);
+    if (code === 'ENOENT') return true;
+    if (code === 'ENOTEMPTY' || code === 'EEXIST') return false;
+    throw error;
   }
 }
 

@@ -9,12 +9,15 @@ import { join } from 'node:path';
  *     process/runs/<deployment>/<resource>/work            the working folder when the spec names none
  *     process/runs/<deployment>/<resource>/launches/<id>/  one start: record, pid, exit code, when it was told to stop
  *     process/directories/<deployment>/<resource>/<name>   FROZEN data
+ *     process/trash/<id>                                   what is being deleted
  */
 export interface Layout {
   readonly base: string;
   readonly runs: string;
   readonly fences: string;
   readonly directories: string;
+  /** What is being deleted: moved here in one step first. */
+  readonly trash: string;
 }
 
 export function layoutOf(dataDir: string): Layout {
@@ -24,6 +27,7 @@ export function layoutOf(dataDir: string): Layout {
     runs: join(base, 'runs'),
     fences: join(base, 'fences'),
     directories: join(base, 'directories'),
+    trash: join(base, 'trash'),
   };
 }
 

@@ -1,9 +1,7 @@
-import { rm } from 'node:fs/promises';
-
 import { answer, blocked, DONE, inProgress, instanceReport, NOTHING_RUNS } from '../answers.js';
 import type { AdapterAnswer, AdapterTarget, InstanceReport } from '../contract.js';
 import { live } from './assess.js';
-import { directoriesThere, removeDirectories } from './directory.js';
+import { directoriesThere } from './directory.js';
 import { raiseFence, type Fence } from './fence.js';
 import { findLaunches, type Found } from './find.js';
 import type { Host } from './host.js';
@@ -11,6 +9,7 @@ import { namesIn } from './launches.js';
 import { below } from './layout.js';
 import { identityOf, NO_IDENTITY } from './reports.js';
 import { stopLaunch } from './stop.js';
+import { discard } from './trash.js';
 
 const STOPPING_DELAY_SECONDS = 0.1;
 
@@ -32,8 +31,7 @@ export async function removeLive(
     return answer(inProgress(STOPPING_DELAY_SECONDS), { instances });
   }
   signal.throwIfAborted();
-  fence.check();
-  await rm(below(host.layout.runs, id), { recursive: true, force: true, maxRetries: 3 });
+  await discard(host.layout, below(host.layout.runs, id), fence);
   return answer(DONE, {
     runtime: NOTHING_RUNS,
     // The directories, if there are any, are found by it.
@@ -48,7 +46,7 @@ async function stopHighest(host: Host, found: readonly Found[], fence: Fence): P
   const levelOf = ({ launch }: Found): number => launch.record?.level ?? 0;
   const highest = Math.max(...alive.map(levelOf));
   for (const one of alive) {
-    if (levelOf(one) === highest) await stopLaunch(host, one.launch, one.members, fence);
+    if (levelOf(one) === highest) await stopLaunch(host, one, fence);
   }
   return new Set(alive.map(({ launch }) => launch.resource));
 }
@@ -68,9 +66,8 @@ export async function removeFrozen(
     return answer(blocked('StillRunning', message));
   }
   signal.throwIfAborted();
-  fence.check();
   const names = await namesIn(below(host.layout.directories, id));
-  await removeDirectories(host.layout, id);
+  await discard(host.layout, below(host.layout.directories, id), fence);
   const instances = names.map((name): InstanceReport =>
     instanceReport({ name, serviceType: 'directory', lifecycle: 'FROZEN', status: 'DELETED' }),
   );

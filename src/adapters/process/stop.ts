@@ -1,19 +1,21 @@
+import { mkdir } from 'node:fs/promises';
+
 import { absent } from './absent.js';
 import type { Fence } from './fence.js';
+import type { Found } from './find.js';
 import type { Host } from './host.js';
-import { launchForget, launchStopping, type Launch } from './launches.js';
+import { launchForget, launchStopping } from './launches.js';
 import type { HostProcess } from './process-table.js';
 
 const STOP_SECONDS_DEFAULT = 10;
 
 /**
  * Takes a start down, with everything that it started: SIGTERM at the first call, SIGKILL from `stopSeconds` later. True once
- * nothing of it lives; its record is gone then. `members` are its processes as just listed.
+ * nothing of it lives; its record is gone then. It is as it was just found.
  */
 export async function stopLaunch(
   host: Host,
-  launch: Launch,
-  members: readonly HostProcess[],
+  { launch, state, members }: Found,
   fence: Fence,
 ): Promise<boolean> {
   if (members.length === 0) {
@@ -21,10 +23,15 @@ export async function stopLaunch(
     await launchForget(launch);
     return true;
   }
+  // Its shell would not pass a signal on: a moment later there is a program to tell, or nothing.
+  if (state.kind === 'beginning') return false;
   const now = host.clock.now();
   if (launch.stoppingSince === null) {
     // Told again if we die before it is written down.
     send(host, members, 'SIGTERM', fence);
+    // Of what has no record there is no folder either.
+    if (launch.record === null) await mkdir(launch.folder, { recursive: true, mode: 0o700 });
+    fence.check();
     await launchStopping(launch, now);
     return false;
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describeAdapterContract } from '../../support/adapter-contract.js';
 import { adapterTarget, resource } from '../../support/adapter-driver.js';
-import { programHost, type ProgramHost } from '../../support/programs.js';
+import { binding, programHost, type ProgramHost } from '../../support/programs.js';
 
 let host: ProgramHost | undefined;
 const here = (): ProgramHost => (host ??= programHost());
@@ -17,7 +17,7 @@ const first = resource({
 const second = resource({
   name: 'second',
   // Holds the secret, and prints it, as careless programs do.
-  spec: { command: ['sh', '-c', 'echo "$KEY"; exec sleep 300'], cwd: '${data.path}' },
+  spec: { command: ['sh', '-c', 'echo "$KEY"; exec sleep 300'], cwd: binding('data', 'path') },
   requires: ['data'],
 });
 

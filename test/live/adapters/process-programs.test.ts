@@ -1,6 +1,5 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +13,15 @@ import {
   resource,
   statusOf,
 } from '../../support/adapter-driver.js';
-import { freePort, programHost, webHealth, webProgram, type ProgramHost } from '../../support/programs.js';
+import {
+  binding,
+  freePort,
+  listenSomewhere,
+  programHost,
+  webHealth,
+  webProgram,
+  type ProgramHost,
+} from '../../support/programs.js';
 
 let host: ProgramHost;
 let adapter: Adapter;
@@ -311,8 +318,7 @@ describe('a program', () => {
 
   it('whose check hangs is asked no longer than the timeout', async () => {
     const silent = createServer(() => undefined);
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as AddressInfo; // of a TCP server that listens
+    const port = await listenSomewhere(silent);
     const health = { http: { port }, timeoutSeconds: 0.2, startSeconds: 0.5, intervalSeconds: 0.1 };
     await deployment(
       [resource({ name: 'job', spec: { command: ['sleep', '60'], health } })],
@@ -325,7 +331,7 @@ describe('a program', () => {
       },
     );
     silent.closeAllConnections();
-    await new Promise((resolve) => silent.close(resolve));
+    silent.close();
   });
 });
 
@@ -345,12 +351,12 @@ describe('the resources of a release', () => {
             '-c',
             'echo "$@" "$URL"; exec sleep 300',
             'top',
-            '${web.port}',
-            '${web.ports.admin}',
-            '$${kept}',
+            binding('web', 'port'),
+            binding('web', 'ports.admin'),
+            `$${binding('ke', 'pt')}`,
           ],
-          env: { URL: '${web.url}/api' },
-          cwd: '${data.path}',
+          env: { URL: `${binding('web', 'url')}/api` },
+          cwd: binding('data', 'path'),
         },
       }),
       web(port, { requires: ['base'] }, { ports: { main: port, admin: 9 } }),
@@ -373,7 +379,7 @@ describe('the resources of a release', () => {
         join(host.dataDir, 'process/runs', driver.target.deploymentId, 'top/out'),
         'utf8',
       );
-      expect(out.trim()).toBe(`${port} 9 \${kept} http://127.0.0.1:${port}/api`);
+      expect(out.trim()).toBe(`${port} 9 ${binding('ke', 'pt')} http://127.0.0.1:${port}/api`);
     });
   });
 
@@ -399,7 +405,7 @@ describe('the resources of a release', () => {
       const before = await launchesOf(driver);
       driver.next([
         sleeper('one', [], { env: { A: 'changed' } }),
-        sleeper('two', ['one'], { cwd: '${one.path}' }),
+        sleeper('two', ['one'], { cwd: binding('one', 'path') }),
       ]);
       const { outcome } = await driver.deploy();
       expect(outcome).toMatchObject({ kind: 'rejected', reason: 'InvalidBinding' });
@@ -429,7 +435,7 @@ describe('a directory', () => {
   const writer = resource({
     name: 'writer',
     requires: ['data'],
-    spec: { command: ['sh', '-c', 'echo kept >> log.txt; exec sleep 300'], cwd: '${data.path}' },
+    spec: { command: ['sh', '-c', 'echo kept >> log.txt; exec sleep 300'], cwd: binding('data', 'path') },
   });
 
   it('keeps its path and content over releases and undeploying, until it is removed', async () => {
@@ -467,7 +473,6 @@ describe('a directory', () => {
   it('that vanished is told', async () => {
     await deployment([data()], async (driver) => {
       const path = statusOf(await driver.apply('FROZEN'), 'data').outputs['path'] ?? '';
-      const { rmSync } = await import('node:fs');
       rmSync(path, { recursive: true });
       const answer = await driver.observe();
       expect(conditionOf(answer, 'Healthy')).toMatchObject({ status: 'FALSE', reason: 'DirectoryMissing' });
