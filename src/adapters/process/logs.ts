@@ -11,6 +11,8 @@ import { outBegin, outEnd, outFiles, outRead, type OutFiles } from './out.js';
 const POLL_MS = 500;
 /** What stands without an end of line for so long is told as it is. */
 const PARTIAL_MS = 1000;
+/** In the middle of a rotation, a reader is ahead of the files; not for so long. */
+const AHEAD_MS = 2000;
 const TAIL_CHUNK_BYTES = 65_536;
 
 export interface LogSource {
@@ -60,11 +62,14 @@ class Reader {
   #offset: number;
   #partial = Buffer.alloc(0);
   #partialSinceMs = 0;
+  /** When it last was not ahead of the files. */
+  #aheadSinceMs: number;
 
   constructor(source: LogSource, resource: string, offset: number) {
     this.#source = source;
     this.#resource = resource;
     this.#offset = offset;
+    this.#aheadSinceMs = source.clock.monotonicMs();
   }
 
   static async atTail(source: LogSource, resource: string, lines: number): Promise<Reader> {
@@ -92,13 +97,15 @@ class Reader {
     if (this.#partial.length > 0 && (all || waited)) yield this.#line(this.#take(this.#partial.length));
   }
 
-  /** Rotation overtook a slow reader, or the files are new ones. */
+  /** Rotation overtook a slow reader; or, if it stays so, the files are new ones. */
   *#gap(files: OutFiles): Generator<LogLine> {
     const [begin, end] = [outBegin(files), outEnd(files)];
+    const nowMs = this.#source.clock.monotonicMs();
+    if (this.#offset <= end) this.#aheadSinceMs = nowMs;
     if (this.#offset < begin) {
       yield this.#line(Buffer.from(`[slipway: ${begin - this.#offset} bytes are no longer kept]`));
       this.#offset = begin;
-    } else if (this.#offset > end) {
+    } else if (this.#offset > end && nowMs - this.#aheadSinceMs >= AHEAD_MS) {
       this.#offset = begin;
     }
   }

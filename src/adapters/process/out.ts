@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
-import { open, readdir, stat, unlink } from 'node:fs/promises';
+import { open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { absent } from './absent.js';
@@ -20,17 +20,26 @@ export interface OutFiles {
 }
 
 const PREVIOUS = /^out\.(\d{1,15})$/;
+const NEXT = /^next\.(\d{1,15})$/;
 const CHUNK_BYTES = 65_536;
 
+/** As they are at one moment: looks again when they were rotated meanwhile. */
 export async function outFiles(folder: string): Promise<OutFiles> {
-  const bases = ((await readdir(folder).catch(absent)) ?? [])
-    .flatMap((name) => PREVIOUS.exec(name)?.[1] ?? [])
-    .map(Number);
-  const base = Math.max(0, ...bases);
-  const size = (await stat(join(folder, OUT)).catch(absent))?.size ?? 0;
-  const previousSize =
-    base === 0 ? 0 : ((await stat(join(folder, `${OUT}.${base}`)).catch(absent))?.size ?? 0);
-  return { folder, base, size, previousSize };
+  for (;;) {
+    const base = await baseOf(folder);
+    const size = (await stat(join(folder, OUT)).catch(absent))?.size ?? 0;
+    const previous = base === 0 ? undefined : await stat(join(folder, `${OUT}.${base}`)).catch(absent);
+    if ((await baseOf(folder)) === base) return { folder, base, size, previousSize: previous?.size ?? 0 };
+  }
+}
+
+async function baseOf(folder: string): Promise<number> {
+  const names = (await readdir(folder).catch(absent)) ?? [];
+  return Math.max(0, ...numbersOf(names, PREVIOUS));
+}
+
+function numbersOf(names: readonly string[], pattern: RegExp): number[] {
+  return names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number);
 }
 
 /** At most CHUNK_BYTES from `offset` on; fewer at the end of a file, none where nothing (more) is. */
@@ -64,10 +73,10 @@ export function outEnd(files: OutFiles): number {
 
 /**
  * Moves what was written aside once it is more than `maxBytes`, and keeps as many of it. Programs hold the file open and
- * append, so it is copied and emptied; what they write in between the last two calls is lost, and a death there shows the
- * copied part twice.
+ * append, so it is copied and emptied; what they write between the last read and the emptying is lost.
  */
 export async function outRotate(folder: string, maxBytes: number): Promise<void> {
+  await finishRotation(folder);
   const files = await outFiles(folder);
   if (files.size <= maxBytes) return;
   const base = rotateNow(folder, files.base, maxBytes);
@@ -75,7 +84,10 @@ export async function outRotate(folder: string, maxBytes: number): Promise<void>
   for (const name of older) await unlink(join(folder, name)).catch(absent);
 }
 
-/** In one turn, to keep the gap small. Gives the new base. */
+/**
+ * In one turn, to keep the gap small; gives the new base. The copy gets its name when `out` is empty, so that no reader
+ * sees the same bytes in both; one that comes in between sees fewer than it has read, and waits.
+ */
 function rotateNow(folder: string, base: number, maxBytes: number): number {
   const from = openSync(join(folder, OUT), 'r+');
   const copy = join(folder, 'rotating');
@@ -87,12 +99,25 @@ function rotateNow(folder: string, base: number, maxBytes: number): number {
       read = readSync(from, chunk, 0, chunk.length, at);
       writeSync(to, chunk, 0, read);
     }
-    renameSync(copy, join(folder, `${OUT}.${base + at}`));
+    const next = join(folder, `next.${base + at}`);
+    renameSync(copy, next);
     ftruncateSync(from, 0);
+    renameSync(next, join(folder, `${OUT}.${base + at}`));
     return base + at;
   } finally {
     closeSync(from);
     closeSync(to);
+  }
+}
+
+/** A server died in the middle: what it had copied counts if `out` was emptied, and is dropped if not. */
+async function finishRotation(folder: string): Promise<void> {
+  const names = (await readdir(folder).catch(absent)) ?? [];
+  for (const next of numbersOf(names, NEXT)) {
+    const { base, size } = await outFiles(folder);
+    const emptied = size < next - base;
+    const file = join(folder, `next.${next}`);
+    await (emptied ? rename(file, join(folder, `${OUT}.${next}`)) : unlink(file)).catch(absent);
   }
 }
 

@@ -81,13 +81,23 @@ const commandSchema = z
   });
 
 const envSchema = z
-  .record(
-    z.string().regex(ENV_NAME, { error: 'must be named by letters, digits or `_`' }),
-    textSchema(32_768),
-  )
+  .record(z.string(), textSchema(32_768))
   .refine((env) => Object.keys(env).length <= ENV_MAX, { error: `must have at most ${ENV_MAX} variables` })
+  .refine((env) => Object.keys(env).every((name) => ENV_NAME.test(name)), {
+    error: 'must have names of at most 255 letters, digits or `_`, no digit first',
+  })
   .refine((env) => !Object.keys(env).some((name) => RESERVED_NAMES.has(name)), {
     error: `must not set ${[...RESERVED_NAMES].join(', ')}: programs are told by them`,
+  })
+  .default({});
+
+const portsSchema = z
+  .record(z.string(), portSchema)
+  .refine((ports) => Object.keys(ports).length <= PORTS_MAX, {
+    error: `must have at most ${PORTS_MAX} ports`,
+  })
+  .refine((ports) => Object.keys(ports).every((name) => PORT_NAME.test(name)), {
+    error: 'must have names of at most 32 letters, digits, `_` or `-`, with a letter first',
   })
   .default({});
 
@@ -103,15 +113,7 @@ export const processSpecSchema = z.strictObject({
   /** The deployment's own variables win over these. */
   env: envSchema,
   /** Ports that the program listens on, by name: for what requires it, and for people. */
-  ports: z
-    .record(
-      z.string().regex(PORT_NAME, { error: 'must be named by letters, digits, `_` or `-`' }),
-      portSchema,
-    )
-    .refine((ports) => Object.keys(ports).length <= PORTS_MAX, {
-      error: `must have at most ${PORTS_MAX} ports`,
-    })
-    .default({}),
+  ports: portsSchema,
   /** Without `http` and `tcp`, a program is healthy while it runs. */
   health: healthSchema.prefault({}),
   /** From SIGTERM to SIGKILL. */
