@@ -139,7 +139,6 @@ export const directorySpecSchema = z.strictObject({
     })
     .default('0700'),
 });
-export type DirectorySpec = z.output<typeof directorySpecSchema>;
 
 export function absolutePath(path: string): boolean {
   return path.startsWith('/') && !path.split('/').includes('..');
