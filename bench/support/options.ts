@@ -13,6 +13,8 @@ export interface Options {
   readonly minutes: number;
   /** Changes on their way at the same time, in `fanout`. */
   readonly inFlight: number;
+  /** Changes a second in `fanout`, to measure how soon they come; undefined: as many as can be. */
+  readonly pace: number | undefined;
   /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
   readonly databaseUrl: string | undefined;
   /** CPU profiles of the servers, into `bench/results/profiles/`. */
@@ -38,6 +40,7 @@ export function parseOptions(args: readonly string[]): {
       agents: { type: 'string', default: '2000' },
       minutes: { type: 'string', default: '10' },
       'in-flight': { type: 'string', default: '1' },
+      pace: { type: 'string' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
     },
@@ -53,6 +56,7 @@ export function parseOptions(args: readonly string[]): {
       agents: amount('agents', values.agents),
       minutes: amount('minutes', values.minutes),
       inFlight: amount('in-flight', values['in-flight']),
+      pace: values.pace === undefined ? undefined : amount('pace', values.pace),
       databaseUrl: values['database-url'],
       profile: values.profile,
     },
