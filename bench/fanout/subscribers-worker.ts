@@ -44,7 +44,6 @@ let receivedBytes = 0;
 let ages: number[] | undefined;
 let progress: (() => void) | undefined;
 let failure: Error | undefined;
-let maker: HttpClient | undefined;
 let changes: Changes | undefined;
 let version = 1;
 
@@ -116,8 +115,14 @@ const PATCH = `mutation Patch($input: PatchDeploymentStatusInput!) {
   patchDeploymentStatus(input: $input) { ... on PatchDeploymentStatusPayload { deployment { version } } ... on Failure { message } }
 }`;
 
-async function change(): Promise<void> {
-  if (!maker || !changes) throw new Error('no one makes changes');
+/** For each round: a server may close what is idle, and others have their turns meanwhile. */
+function openMaker(): Promise<HttpClient> {
+  if (!changes) throw new Error('no one makes changes');
+  return HttpClient.open(changes.url);
+}
+
+async function change(maker: HttpClient): Promise<void> {
+  if (!changes) throw new Error('no one makes changes');
   const { deploymentId: id } = changes;
   if (id === null) {
     await maker.post('');
@@ -146,15 +151,17 @@ const methods = {
     return Promise.resolve();
   },
 
-  async prepare(how: Changes) {
+  prepare(how: Changes) {
     changes = how;
-    maker = await HttpClient.open(how.url);
+    return Promise.resolve();
   },
 
   /** One change; the mean size of what came of it, in bytes. */
   async sample() {
     const [countBefore, bytesBefore] = [received, receivedBytes];
-    await change();
+    const maker = await openMaker();
+    await change(maker);
+    maker.close();
     await until(countBefore + sockets.length);
     return (receivedBytes - bytesBefore) / sockets.length;
   },
@@ -166,13 +173,12 @@ const methods = {
 
   /** The next change as soon as all have the last. */
   round: ({ seconds }: { readonly seconds: number }) =>
-    measured(async (made) => {
+    measured(async (make) => {
       const took: number[] = [];
       const before = received;
       const start = performance.now();
       for (let at = start; at < start + seconds * 1_000;) {
-        await change();
-        made();
+        await make();
         await until(before + (took.length + 2 - inFlight()) * sockets.length);
         const now = performance.now();
         took.push(now - at);
@@ -183,15 +189,14 @@ const methods = {
 
   /** A change each so often, whoever has which; the latency is that of each event to each subscriber. */
   paced: ({ seconds, pace }: { readonly seconds: number; readonly pace: number }) =>
-    measured(async (made) => {
+    measured(async (make) => {
       const took: number[] = [];
       ages = took;
       const start = performance.now();
       for (let n = 0; n < seconds * pace; n += 1) {
         const dueInMs = start + (n * 1_000) / pace - performance.now();
         if (dueInMs > 0) await sleep(dueInMs);
-        await change();
-        made();
+        await make();
       }
       return took;
     }),
@@ -201,16 +206,22 @@ function inFlight(): number {
   return changes?.inFlight ?? 1;
 }
 
-async function measured(make: (made: () => void) => Promise<number[]>): Promise<Measurement> {
+/** `course` makes changes, and answers its latencies. */
+async function measured(course: (make: () => Promise<void>) => Promise<number[]>): Promise<Measurement> {
   if (!changes) throw new Error('no one makes changes');
   const { pids } = changes;
+  const maker = await openMaker();
   const before = received;
   const cpuBefore = cpuMsOf(pids);
   const shareOf = ownCoreShare();
   const start = performance.now();
   let made = 0;
-  const took = await make(() => (made += 1));
+  const took = await course(async () => {
+    await change(maker);
+    made += 1;
+  });
   await until(before + made * sockets.length);
+  maker.close();
   ages = undefined;
   const elapsed = performance.now() - start;
   const generatorShare = shareOf();

@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 import type { Summary } from './contender.js';
+import type { Options } from './options.js';
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 
@@ -25,7 +26,7 @@ export interface Table {
 
 export interface Report {
   readonly name: string;
-  readonly options: object;
+  readonly options: Options;
   readonly groups: readonly Group[];
   readonly tables?: readonly Table[];
   /** Only into the JSON. */
@@ -49,12 +50,15 @@ const HEAD = [
 /** Of a core: above it, the load generator is what is measured. */
 const GENERATOR_BUSY = 0.9;
 
+export function machine(): string {
+  return `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+}
+
 export function writeReport(report: Report): void {
-  const machine = `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
   const markdown = [
     `# ${report.name}`,
     '',
-    `${machine}. Options: ${JSON.stringify(report.options)}.`,
+    `${machine()}. Options: ${JSON.stringify(report.options)}.`,
     '',
     ...(report.groups.length === 0 ? [] : [comparison(report.groups), '']),
     ...(report.tables ?? []).flatMap(({ title, head, rows }) => [`${title}:`, '', table(head, rows), '']),
@@ -63,7 +67,10 @@ export function writeReport(report: Report): void {
   ].join('\n');
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}${report.name}.md`, markdown);
-  writeFileSync(`${RESULTS}${report.name}.json`, `${JSON.stringify({ ...report, machine }, null, 2)}\n`);
+  writeFileSync(
+    `${RESULTS}${report.name}.json`,
+    `${JSON.stringify({ ...report, machine: machine() }, null, 2)}\n`,
+  );
   process.stdout.write(`${markdown}\nWritten to bench/results/${report.name}.md and .json\n`);
 }
 
@@ -86,7 +93,7 @@ function comparison(groups: readonly Group[]): string {
   return table(HEAD, rows);
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
