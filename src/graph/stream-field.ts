@@ -1,11 +1,6 @@
-import {
-  execute,
-  type DocumentNode,
-  type ExecutionResult,
-  type GraphQLResolveInfo,
-  type GraphQLSchema,
-} from 'graphql';
+import type { GraphQLResolveInfo } from 'graphql';
 
+import { nextOf, type Tap } from '../kernel/tap.js';
 import type { Context } from './context.js';
 
 /**
@@ -21,13 +16,12 @@ export interface StreamDefinition {
   open(args: Record<string, unknown>, context: Context): EventSource;
 }
 
-export interface EventSource {
-  /** The next event; undefined once it is closed. Rejects with an operation error when the server ends it. */
-  next(): Promise<SourceEvent | undefined>;
-  /** Frees everything at once, also while a `next` is pending. May be called twice. */
+/** `take` throws an operation error when the server ends it. */
+export interface EventSource extends Tap<SourceEvent> {
+  /** Frees everything at once, and wakes who waits. May be called twice. */
   close(): void;
   /**
-   * The place behind the last event that `next` gave, as an event of its own: what a client gets last before the server
+   * The place behind the last event that was taken, as an event of its own: what a client gets last before the server
    * closes its connection. Absent for fields whose type has no bookmark; undefined when there is no place to tell.
    */
   bookmark?(): SourceEvent | undefined;
@@ -53,34 +47,8 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
       iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
-      (root as Record<string, unknown>)[info.fieldName] as never, // made by `executeEvent` or by the iterator below
+      (root as Record<string, unknown>)[info.fieldName] as never, // made by the pipeline or by the iterator below
   };
-}
-
-export interface EventExecution {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null;
-  readonly variableValues: Readonly<Record<string, unknown>> | null;
-  /** The name of the one root field, not its alias. */
-  readonly fieldName: string;
-  /** Fresh for each event: its loaders must not remember an older state. */
-  readonly context: Context;
-}
-
-/** Runs a subscription's selection on one event. */
-export function executeEvent(
-  execution: EventExecution,
-  event: Pick<SourceEvent, 'value'>,
-): ExecutionResult | Promise<ExecutionResult> {
-  return execute({
-    schema: execution.schema,
-    document: execution.document,
-    operationName: execution.operationName,
-    variableValues: execution.variableValues,
-    contextValue: execution.context,
-    rootValue: { [execution.fieldName]: event.value },
-  });
 }
 
 function iterate(
@@ -91,7 +59,7 @@ function iterate(
   // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
   return {
     async next() {
-      const event = await source.next();
+      const event = await nextOf(source);
       if (!event) return { done: true, value: undefined };
       // graphql-js gives all events of a subscription one context.
       context.load.forget();
