@@ -17,6 +17,8 @@ export interface Options {
   readonly minutes: number;
   /** Changes on their way at the same time, in `fanout`. */
   readonly inFlight: number;
+  /** Changes a second in `fanout`, to measure how soon they come; undefined: as many as can be. */
+  readonly pace: number | undefined;
   /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
   readonly databaseUrl: string | undefined;
   /** CPU profiles of the servers, into `bench/results/profiles/`. */
@@ -46,6 +48,7 @@ export function parseOptions(args: readonly string[]): {
       changes: { type: 'string', default: '10000000' },
       minutes: { type: 'string', default: '10' },
       'in-flight': { type: 'string', default: '1' },
+      pace: { type: 'string' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
       publish: { type: 'boolean', default: false },
@@ -64,6 +67,7 @@ export function parseOptions(args: readonly string[]): {
       changes: amount('changes', values.changes),
       minutes: amount('minutes', values.minutes),
       inFlight: amount('in-flight', values['in-flight']),
+      pace: values.pace === undefined ? undefined : amount('pace', values.pace),
       databaseUrl: values['database-url'],
       profile: values.profile,
       publish: values.publish,
