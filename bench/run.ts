@@ -1,10 +1,12 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
+import { benchDelay } from './delay/bench.js';
 import { benchFanOut } from './fanout/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
 import { benchReads } from './reads/bench.js';
 import { benchReplicas } from './replicas/bench.js';
+import { benchStart } from './start/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
 import { publish } from './support/readme.js';
@@ -14,7 +16,9 @@ const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) =
   patches: benchPatches,
   fanout: benchFanOut,
   reads: benchReads,
+  delay: benchDelay,
   heartbeats: benchHeartbeats,
+  start: benchStart,
   replicas: benchReplicas,
   load: benchLoad,
 };
