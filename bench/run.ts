@@ -1,6 +1,6 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
-import { benchDelay } from './delay/bench.js';
-import { benchFanOut } from './fanout/bench.js';
+import { benchDelay, benchFanOut } from './fanout/bench.js';
+import { benchGrowth } from './growth/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
@@ -18,8 +18,9 @@ const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) =
   reads: benchReads,
   delay: benchDelay,
   heartbeats: benchHeartbeats,
-  start: benchStart,
+  growth: benchGrowth,
   replicas: benchReplicas,
+  start: benchStart,
   load: benchLoad,
 };
 
