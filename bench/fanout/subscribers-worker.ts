@@ -6,10 +6,11 @@ import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
 import { cpuMsOf, ownCoreShare } from '../support/processes.js';
 import { serveWorker } from '../support/worker.js';
-import { CountingSocket } from './socket.js';
+import { CountingStream } from './event-stream.js';
+import { CountingSocket, type SubscriberEvents } from './socket.js';
 
 export interface Subscribers {
-  /** `ws://…` */
+  /** `ws://…`, or `http://…` for event streams. */
   readonly url: string;
   readonly count: number;
   /** Subscriber n uses document n modulo their number. Empty: a socket alone subscribes. */
@@ -19,7 +20,8 @@ export interface Subscribers {
 export interface Changes {
   /** Where a POST makes one change. */
   readonly url: string;
-  readonly pid: number;
+  /** The processes whose CPU time counts. */
+  readonly pids: readonly number[];
   readonly inFlight: number;
   /** The deployment that is patched, at version 1 and RUNNING; null where the POST has no body. */
   readonly deploymentId: string | null;
@@ -29,12 +31,15 @@ export interface Changes {
 const OPENING = 50;
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-let sockets: CountingSocket[] = [];
+interface Subscriber {
+  close(): void;
+}
+
+let sockets: Subscriber[] = [];
 let received = 0;
 let receivedBytes = 0;
 let progress: (() => void) | undefined;
 let failure: Error | undefined;
-let maker: HttpClient | undefined;
 let changes: Changes | undefined;
 let version = 1;
 
@@ -44,12 +49,12 @@ function fail(error: Error): void {
 }
 
 /** Resolves when it is subscribed: the server has no more to say before the first event. */
-async function subscriber(url: string, index: number, document: string | undefined): Promise<CountingSocket> {
+async function subscriber(url: string, index: number, document: string | undefined): Promise<Subscriber> {
   let acknowledged: (() => void) | undefined;
   const ready = new Promise<void>((resolve) => {
     acknowledged = resolve;
   });
-  const socket = await CountingSocket.open(url, {
+  const events: SubscriberEvents = {
     message(text) {
       if (text.includes('"type":"connection_ack"')) {
         acknowledged?.();
@@ -61,7 +66,9 @@ async function subscriber(url: string, index: number, document: string | undefin
       progress?.();
     },
     gone: (reason) => fail(new Error(`subscriber ${index}: ${reason}`)),
-  });
+  };
+  if (document !== undefined && url.startsWith('http:')) return CountingStream.open(url, document, events);
+  const socket = await CountingSocket.open(url, events);
   if (document === undefined) return socket;
   socket.send('{"type":"connection_init"}');
   await ready;
@@ -90,8 +97,14 @@ const PATCH = `mutation Patch($input: PatchDeploymentStatusInput!) {
   patchDeploymentStatus(input: $input) { ... on PatchDeploymentStatusPayload { deployment { version } } ... on Failure { message } }
 }`;
 
-async function change(): Promise<void> {
-  if (!maker || !changes) throw new Error('no one makes changes');
+/** For each round: a server may close what is idle, and others have their turns meanwhile. */
+function openMaker(): Promise<HttpClient> {
+  if (!changes) throw new Error('no one makes changes');
+  return HttpClient.open(changes.url);
+}
+
+async function change(maker: HttpClient): Promise<void> {
+  if (!changes) throw new Error('no one makes changes');
   const { deploymentId: id } = changes;
   if (id === null) {
     await maker.post('');
@@ -120,30 +133,38 @@ const methods = {
     return Promise.resolve();
   },
 
-  async prepare(how: Changes) {
+  prepare(how: Changes) {
     changes = how;
-    maker = await HttpClient.open(how.url);
+    return Promise.resolve();
   },
 
   /** One change; the mean size of what came of it, in bytes. */
   async sample() {
     const [countBefore, bytesBefore] = [received, receivedBytes];
-    await change();
+    const maker = await openMaker();
+    await change(maker);
+    maker.close();
     await until(countBefore + sockets.length);
     return (receivedBytes - bytesBefore) / sockets.length;
   },
 
+  /** Since they were opened. */
+  received() {
+    return failure ? Promise.reject(failure) : Promise.resolve(received);
+  },
+
   async round({ seconds }: { readonly seconds: number }): Promise<Measurement> {
     if (!changes) throw new Error('no one makes changes');
-    const { pid, inFlight } = changes;
+    const { pids, inFlight } = changes;
+    const maker = await openMaker();
     const took: number[] = [];
     const before = received;
-    const cpuBefore = cpuMsOf(pid);
+    const cpuBefore = cpuMsOf(pids);
     const shareOf = ownCoreShare();
     const start = performance.now();
     let made = 0;
     for (let at = start; at < start + seconds * 1_000;) {
-      await change();
+      await change(maker);
       made += 1;
       await until(before + (made - inFlight + 1) * sockets.length);
       const now = performance.now();
@@ -151,9 +172,10 @@ const methods = {
       at = now;
     }
     await until(before + made * sockets.length);
+    maker.close();
     const elapsed = performance.now() - start;
     const generatorShare = shareOf();
-    const cpuAfter = cpuMsOf(pid);
+    const cpuAfter = cpuMsOf(pids);
     const deliveries = received - before;
     took.sort((a, b) => a - b);
     const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;

@@ -7,10 +7,9 @@ import mercurius from 'mercurius';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-import { serving, setting } from './support/setting.mjs';
+import { KEEP_ALIVE_MS, serving, setting } from './support/setting.mjs';
 import { SDL } from './support/sdl.mjs';
 
-const KEEP_ALIVE_MS = 600_000;
 const pool = new pg.Pool({ connectionString: setting.databaseUrl, max: setting.poolSize });
 
 async function rows(name, text, values) {

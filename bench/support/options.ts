@@ -6,13 +6,19 @@ export interface Options {
   /** Concurrent clients, one case each. Undefined: the benchmark's own. */
   readonly clients: readonly number[] | undefined;
   readonly subscribers: readonly number[];
+  /** How many different documents they have, one case each. */
+  readonly groups: readonly number[];
   readonly agents: number;
+  /** How long `load` loads. */
+  readonly minutes: number;
   /** Changes on their way at the same time, in `fanout`. */
   readonly inFlight: number;
   /** PostgreSQL for the external cases; undefined: a second embedded one, over TCP. */
   readonly databaseUrl: string | undefined;
   /** CPU profiles of the servers, into `bench/results/profiles/`. */
   readonly profile: boolean;
+  /** Whether README.md is to show what was measured. */
+  readonly publish: boolean;
 }
 
 const LARGEST = 100_000;
@@ -29,11 +35,14 @@ export function parseOptions(args: readonly string[]): {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       clients: { type: 'string' },
-      subscribers: { type: 'string', default: '200,1000' },
+      subscribers: { type: 'string', default: '1000,5000' },
+      groups: { type: 'string', default: '5,100' },
       agents: { type: 'string', default: '2000' },
+      minutes: { type: 'string', default: '10' },
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
       profile: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
     },
   });
   return {
@@ -43,10 +52,13 @@ export function parseOptions(args: readonly string[]): {
       seconds: amount('seconds', values.seconds),
       clients: values.clients === undefined ? undefined : amounts('clients', values.clients),
       subscribers: amounts('subscribers', values.subscribers),
+      groups: amounts('groups', values.groups),
       agents: amount('agents', values.agents),
+      minutes: amount('minutes', values.minutes),
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],
       profile: values.profile,
+      publish: values.publish,
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 
+import { nextOf, type Tap } from '../kernel/tap.js';
 import type { Context } from './context.js';
 
 /**
@@ -15,13 +16,12 @@ export interface StreamDefinition {
   open(args: Record<string, unknown>, context: Context): EventSource;
 }
 
-export interface EventSource {
-  /** The next event; undefined once it is closed. Rejects with an operation error when the server ends it. */
-  next(): Promise<SourceEvent | undefined>;
-  /** Frees everything at once, also while a `next` is pending. May be called twice. */
+/** `take` throws an operation error when the server ends it. */
+export interface EventSource extends Tap<SourceEvent> {
+  /** Frees everything at once, and wakes who waits. May be called twice. */
   close(): void;
   /**
-   * The place behind the last event that `next` gave, as an event of its own: what a client gets last before the server
+   * The place behind the last event that was taken, as an event of its own: what a client gets last before the server
    * closes its connection. Absent for fields whose type has no bookmark; undefined when there is no place to tell.
    */
   bookmark?(): SourceEvent | undefined;
@@ -55,7 +55,7 @@ function iterate(source: EventSource, fieldName: string): AsyncIterableIterator<
   // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
   return {
     async next() {
-      const event = await source.next();
+      const event = await nextOf(source);
       if (!event) return { done: true, value: undefined };
       return { done: false, value: { [fieldName]: event.value } };
     },

@@ -3,6 +3,7 @@ import type { ObjectRef } from '@pothos/core';
 import type { ChangeStream, StreamItem } from '../changes/feed.js';
 import type { Change, Projection } from '../changes/types.js';
 import type { Clock } from '../kernel/clock.js';
+import type { Reader } from '../kernel/tap.js';
 import { addEnum } from './enum.js';
 import type { Builder, Types } from './graph-types.js';
 import type { EventSource, SourceEvent } from './stream-field.js';
@@ -135,38 +136,90 @@ export function addWatchUnion<Row>(
   });
 }
 
-/** A LATEST stream as the events of a watch of objects named `name`. */
-export function watchEvents(stream: ChangeStream, name: string, clock: Clock): EventSource {
-  return {
-    ...source(stream, (item) => watchEvent(item, name)),
-    bookmark: () =>
-      stream.cursor === null
-        ? undefined
-        : plain('Bookmark', { cursor: stream.cursor, at: clock.now() }, 'BOOKMARK'),
-  };
+/** How the items of a stream are told in the schema's words. Undefined: not at all. */
+export type Translate = (item: StreamItem) => SourceEvent | undefined;
+
+/** Of a watch of objects named `name`. One for all streams: who gets the same item gets the same event. */
+export function watchTranslation(name: string): Translate {
+  return remembering((item) => watchEvent(item, name));
 }
 
-/** An EVERY stream as transitions. Bookmarks have no place in its type and are left out. */
-export function transitionEvents(stream: ChangeStream): EventSource {
-  return source(stream, (item) => {
+/** Of transitions. Bookmarks have no place in their type and are left out. */
+export function transitionTranslation(): Translate {
+  return remembering((item) => {
     if (item.type !== 'change') return undefined;
     const value: TransitionEvent = { cursor: item.cursor, at: item.change.at, change: item.change };
     return { value, cursor: item.cursor, share: shareable(item), variant: 'TRANSITION' };
   });
 }
 
-function source(stream: ChangeStream, translate: (item: StreamItem) => SourceEvent | undefined): EventSource {
-  return {
-    async next() {
-      for (;;) {
-        const item = await stream.next();
-        if (!item) return undefined;
-        const event = translate(item);
-        if (event) return event;
-      }
-    },
-    close: () => stream.close(),
+/** A LATEST stream. */
+export function watchEvents(stream: ChangeStream, translate: Translate, clock: Clock): EventSource {
+  return new WatchSource(stream, translate, clock);
+}
+
+/** An EVERY stream. */
+export function transitionEvents(stream: ChangeStream, translate: Translate): EventSource {
+  return new StreamSource(stream, translate);
+}
+
+/** The items of one change are told to all who want them one after the other. */
+function remembering(translate: Translate): Translate {
+  let last: StreamItem | undefined;
+  let event: SourceEvent | undefined;
+  return (item) => {
+    if (item !== last) {
+      event = translate(item);
+      last = item;
+    }
+    return event;
   };
+}
+
+/** Classes, since there are twenty thousand of them. */
+class StreamSource implements EventSource {
+  readonly stream: ChangeStream;
+  readonly #translate: Translate;
+
+  constructor(stream: ChangeStream, translate: Translate) {
+    this.stream = stream;
+    this.#translate = translate;
+  }
+
+  get ended(): boolean {
+    return this.stream.ended;
+  }
+
+  take(): SourceEvent | undefined {
+    for (;;) {
+      const item = this.stream.take();
+      if (!item) return undefined;
+      const event = this.#translate(item);
+      if (event) return event;
+    }
+  }
+
+  wait(reader: Reader): void {
+    this.stream.wait(reader);
+  }
+
+  close(): void {
+    this.stream.close();
+  }
+}
+
+class WatchSource extends StreamSource {
+  readonly #clock: Clock;
+
+  constructor(stream: ChangeStream, translate: Translate, clock: Clock) {
+    super(stream, translate);
+    this.#clock = clock;
+  }
+
+  bookmark(): SourceEvent | undefined {
+    const { cursor } = this.stream;
+    return cursor === null ? undefined : plain('Bookmark', { cursor, at: this.#clock.now() }, 'BOOKMARK');
+  }
 }
 
 function watchEvent(item: StreamItem, name: string): SourceEvent {

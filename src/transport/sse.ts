@@ -13,8 +13,8 @@ import {
   type Connections,
   type SweptConnection,
 } from './connections.js';
-import { sseEvent } from './frames.js';
-import type { Connection, Hub, Subscription } from './hub.js';
+import { sseEvent, type Payload } from './frames.js';
+import type { Connection, Hub, Subscriber, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
 import { createOutlet, type FlushQueue, type Outlet } from './outlet.js';
@@ -83,7 +83,7 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
       caller,
       after,
       connection: session,
-      send: (payload, cursor) => session.outlet.push(sseEvent(cursor, payload)),
+      subscriber: session,
     });
     if (!subscription) throw new Error('the hub became full within one call');
     session.subscription = subscription;
@@ -114,7 +114,7 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
   };
 }
 
-class StreamSession implements SweptConnection, Connection {
+class StreamSession implements SweptConnection, Connection, Subscriber {
   readonly actor: Actor;
   readonly outlet: Outlet;
   subscription: Subscription | undefined;
@@ -130,6 +130,10 @@ class StreamSession implements SweptConnection, Connection {
     this.#connections = deps.connections;
     this.#pipeline = deps.pipeline;
     this.#liveness = new Liveness(deps.limits, deps.connections.nowMs, deps.random);
+  }
+
+  send(payload: Payload, cursor: string): void {
+    this.outlet.push(payload.event(cursor));
   }
 
   judge(nowMs: number): Verdict {

@@ -4,10 +4,17 @@ import { createServer, connect, type AddressInfo, type NetConnectOpts, type Sock
  * What can happen to a connection between a client and a server.
  *
  * `FIN` an orderly end, `RST` an abort, `BLACK_HOLE` nothing arrives any more in either direction and nobody is told:
- * what a side sends is acknowledged by the proxy's kernel and dropped.
+ * what a side sends is acknowledged by the proxy's kernel and dropped. `HALF_OPEN` the far side is gone, and the near one
+ * believes that it is there.
  */
-export type Fault = 'FIN' | 'RST' | 'BLACK_HOLE';
-export const FAULTS: readonly Fault[] = ['FIN', 'RST', 'BLACK_HOLE'];
+export type Fault = 'FIN' | 'RST' | 'BLACK_HOLE' | 'HALF_OPEN';
+export const FAULTS: readonly Fault[] = ['FIN', 'RST', 'BLACK_HOLE', 'HALF_OPEN'];
+
+/** What the way to the near side is like. Left out: as fast as it goes. */
+export interface Shape {
+  readonly delayMs?: number;
+  readonly bytesPerSecond?: number;
+}
 
 export interface FaultProxy {
   readonly host: '127.0.0.1';
@@ -19,16 +26,23 @@ export interface FaultProxy {
   /** Where new connections go from now on; those that are open stay where they are. */
   retarget(target: NetConnectOpts): void;
   /** Breaks those connections for which `chosen` says so, all if left out; gives how many. */
-  cut(fault: Fault, chosen?: (connection: { readonly index: number }) => boolean): number;
+  cut(fault: Fault, chosen?: Chosen): number;
+  /** The same, but each only when so many more bytes have gone to the near side: in the middle of a frame, mostly. */
+  cutAfter(bytes: number, fault: Fault, chosen?: Chosen): number;
+  /** For connections that are open, those for which `chosen` says so, and until it is called again for new ones. */
+  shape(shape: Shape, chosen?: Chosen): number;
   /** While true, new connections are accepted and then treated as black holes. */
   swallow: boolean;
   close(): Promise<void>;
 }
+type Chosen = (connection: { readonly index: number }) => boolean;
 
 interface Connection {
   readonly index: number;
   readonly near: Socket;
   readonly far: Socket;
+  shape: Shape;
+  cutAfter: { bytes: number; readonly fault: Fault } | undefined;
 }
 
 export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProxy> {
@@ -37,6 +51,7 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
   let goal = target;
   let accepted = 0;
   let swallow = false;
+  let shape: Shape = {};
 
   const own = (socket: Socket): Socket => {
     sockets.add(socket);
@@ -55,14 +70,41 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       return;
     }
     const far = own(connect({ ...goal, allowHalfOpen: true }));
-    const connection = { index: accepted, near, far };
+    const connection: Connection = { index: accepted, near, far, shape, cutAfter: undefined };
     live.add(connection);
     near.pipe(far);
-    far.pipe(near);
+    far.on('data', (chunk: Buffer) => pass(connection, chunk));
+    far.on('end', () => near.end());
     // One side gone without an end: the other one is told the same way.
     near.on('close', () => passEnd(connection, far, near));
     far.on('close', () => passEnd(connection, near, far));
   });
+
+  /** One chunk to the near side: whatever the connection is like then, the next one comes when this one has gone. */
+  function pass(connection: Connection, chunk: Buffer): void {
+    if (!live.has(connection)) return;
+    const { near, far, cutAfter } = connection;
+    if (cutAfter && chunk.length > cutAfter.bytes) {
+      near.write(chunk.subarray(0, cutAfter.bytes));
+      breakOne(connection, cutAfter.fault);
+      return;
+    }
+    if (cutAfter) cutAfter.bytes -= chunk.length;
+    const { delayMs = 0, bytesPerSecond } = connection.shape;
+    const waitMs = delayMs + (bytesPerSecond === undefined ? 0 : (chunk.length / bytesPerSecond) * 1_000);
+    if (waitMs === 0) {
+      if (near.write(chunk)) return;
+      far.pause();
+      near.once('drain', () => far.resume());
+      return;
+    }
+    far.pause();
+    setTimeout(() => {
+      if (!live.has(connection)) return;
+      if (near.write(chunk)) far.resume();
+      else near.once('drain', () => far.resume());
+    }, waitMs);
+  }
 
   function passEnd(connection: Connection, other: Socket, gone: Socket): void {
     // A black-holed connection is not in the set any more: its other side must not notice.
@@ -73,17 +115,21 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
 
   function breakOne(connection: Connection, fault: Fault): void {
     live.delete(connection);
-    for (const socket of [connection.near, connection.far]) {
+    const { near, far } = connection;
+    for (const socket of [near, far]) {
       socket.unpipe();
+      socket.removeAllListeners('data');
       if (fault === 'FIN') socket.end(() => socket.destroy());
-      else if (fault === 'RST') abort(socket);
+      else if (fault === 'RST' || (fault === 'HALF_OPEN' && socket === far)) abort(socket);
       else socket.resume();
     }
   }
 
+  const those = (chosen: Chosen): Connection[] => [...live].filter(chosen);
+
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, resolve);
   });
   const { port } = server.address() as AddressInfo; // it listens on TCP
 
@@ -100,9 +146,20 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       goal = next;
     },
     cut(fault, chosen = () => true) {
-      const broken = [...live].filter(chosen);
+      const broken = those(chosen);
       for (const connection of broken) breakOne(connection, fault);
       return broken.length;
+    },
+    cutAfter(bytes, fault, chosen = () => true) {
+      const marked = those(chosen);
+      for (const connection of marked) connection.cutAfter = { bytes, fault };
+      return marked.length;
+    },
+    shape(next, chosen) {
+      if (!chosen) shape = next;
+      const shaped = those(chosen ?? (() => true));
+      for (const connection of shaped) connection.shape = next;
+      return shaped.length;
     },
     get swallow() {
       return swallow;

@@ -1,7 +1,7 @@
 /** How a peer is told what to serve, and tells where it does. It ends with the benchmark. */
 import { once } from 'node:events';
 
-const KEEP_ALIVE_MS = 600_000;
+export const KEEP_ALIVE_MS = 600_000;
 
 /** What `startPeer` gave: `databaseUrl`, `poolSize` and the peer's own. */
 export const setting = JSON.parse(process.argv[2]);

@@ -252,6 +252,7 @@ CREATE INDEX "token_created_at_id_idx" ON "token"("created_at", "id");
 -- By name over all namespaces: sorted, looked up, or by how it begins. Agents have their unique name.
 CREATE INDEX "runtime_name_id_idx" ON "runtime"("name", "id");
 CREATE INDEX "deployment_name_id_idx" ON "deployment"("name", "id");
+CREATE INDEX "token_name_id_idx" ON "token"("name", "id");
 -- Unique names, which look-ups in a namespace use as well, and counts of what is not deleted. A deleted deployment
 -- gives its name back at once. Told by deleted_at, not by the phase: an index that reads the phase would be rewritten by
 -- every status patch.
