@@ -1,5 +1,6 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
 import { benchFanOut } from './fanout/bench.js';
+import { benchGrowth } from './growth/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
@@ -15,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) =
   fanout: benchFanOut,
   reads: benchReads,
   heartbeats: benchHeartbeats,
+  growth: benchGrowth,
   replicas: benchReplicas,
   load: benchLoad,
 };

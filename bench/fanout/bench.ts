@@ -39,16 +39,24 @@ export async function benchFanOut(options: Options, closing: Closing): Promise<R
   const postgres = await embeddedPostgres(closing, 'socket');
   const groups: Group[] = [];
   const notes: string[] = [
-    'A change of Slipway is a patch over HTTP, committed and logged; of the others an event in memory.',
+    options.pace === undefined
+      ? 'A change of Slipway is a patch over HTTP, committed and logged; of the others an event in memory.'
+      : `${options.pace} changes a second; p50 and p99 are of each event to each subscriber, since its transaction began.`,
   ];
   for (const groupCount of options.groups) {
     for (const count of options.subscribers) {
-      const setting = { postgres, count, documents: documentsOf(groupCount), options, closing };
+      const setting = {
+        postgres,
+        count,
+        documents: documentsOf(groupCount, options.pace !== undefined),
+        options,
+        closing,
+      };
       const contenders = await contendersOf(setting);
       const summaries = await compare(contenders, options);
       const title = `${count} subscribers, ${groupCount} documents`;
       groups.push({ title, unit: 'deliveries', summaries });
-      notes.push(noteOf(title, summaries, contenders));
+      if (options.pace === undefined) notes.push(noteOf(title, summaries, contenders));
       for (const contender of contenders) await contender.stop();
     }
   }
@@ -58,6 +66,8 @@ export async function benchFanOut(options: Options, closing: Closing): Promise<R
 async function contendersOf(setting: Setting): Promise<Subscribed[]> {
   const ours: Subscribed[] = [];
   for (const { name, scheme } of OURS) ours.push(await startOurs(name, scheme, setting));
+  // How soon a commit comes is nothing that one without commits can be compared with.
+  if (setting.options.pace !== undefined) return ours;
   // Its one frame is as large as ours are in the mean.
   const limit = await startLimit(ours[0]?.messageBytes ?? 0, setting);
   const peers: Subscribed[] = [];
@@ -84,7 +94,8 @@ async function startOurs(name: string, scheme: Scheme, setting: Setting): Promis
   const server = await startServer(closing, database, { profile: options.profile, collects: true });
   const url = server.graphql.replace('http:', scheme);
   const changes = { url: server.graphql, pids: [server.pid], inFlight: options.inFlight, deploymentId };
-  return subscribed({ name, url, count, documents, changes }, server, closing);
+  const { pace } = options;
+  return subscribed({ name, url, count, documents, changes, pace }, server, closing);
 }
 
 async function startLimit(messageBytes: number, setting: Setting): Promise<Subscribed> {

@@ -28,10 +28,12 @@ export interface Subscription {
   readonly count: number;
   readonly documents: readonly string[];
   readonly changes: Changes;
+  /** Changes a second; undefined: the next as soon as all have the last. */
+  readonly pace?: number | undefined;
 }
 
 export async function subscribed(
-  { name, url, count, documents, changes }: Subscription,
+  { name, url, count, documents, changes, pace }: Subscription,
   server: { stop(): Promise<unknown> },
   closing: Closing,
 ): Promise<Subscribed> {
@@ -43,7 +45,8 @@ export async function subscribed(
     name,
     idleKib,
     messageBytes: await workers.call('sample', undefined),
-    round: (seconds) => workers.call('round', { seconds }),
+    round: (seconds) =>
+      pace === undefined ? workers.call('round', { seconds }) : workers.call('paced', { seconds, pace }),
     async stop() {
       await workers.stop();
       await server.stop();

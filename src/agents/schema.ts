@@ -137,8 +137,9 @@ function addQueries(graph: Graph, enums: AgentEnums): void {
         name: t.arg.string({ description: 'The name of the agent. Null: look it up by id.' }),
       },
       resolve: (_root, { id, name }, context, info) => {
-        if (typeof id === 'string' && typeof name !== 'string')
+        if (typeof id === 'string' && typeof name !== 'string') {
           return reader.byId('AGENT', id, context, info);
+        }
         if (typeof id === 'string' || typeof name !== 'string') {
           throw operationError('BAD_USER_INPUT', 'Give either `id` or `name`.');
         }

@@ -185,7 +185,7 @@ class LogFeed implements Feed, StepSink {
     }
     // Who opens a stream meanwhile begins behind this step, once it was told.
     this.#telling = true;
-    for (const row of rows) this.#live.subscribers.tell(row);
+    this.#live.subscribers.tell(rows);
     this.#telling = false;
   }
 

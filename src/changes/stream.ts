@@ -8,7 +8,7 @@
 import { decodeCursor, encodeCursor } from '../kernel/cursor.js';
 import { nextOf, type Reader } from '../kernel/tap.js';
 import type { LiveLog } from './live-log.js';
-import { EveryMailbox, LatestMailbox, type Mailbox, type Offer } from './mailbox.js';
+import { EveryMailbox, LATEST_MAX_OBJECTS, LatestMailbox, type Mailbox, type Offer } from './mailbox.js';
 import { Replay } from './replay.js';
 import { behind, expired, invalid, judgeCursor, REACH_TIMEOUT_MS, type Remainder } from './resume.js';
 import type { ObjectSnapshot } from './shared-snapshots.js';
@@ -19,6 +19,8 @@ import type { Subscriber } from './subscribers.js';
 export const BOOKMARK_MS = 15_000;
 /** A stream that is reset takes a new snapshot at most this often. */
 const RESET_INTERVAL_MS = 5_000;
+/** A reader of LATEST is woken within a step that changes so many, before its mailbox is full. */
+const WAKE_AT_OBJECTS = LATEST_MAX_OBJECTS / 2;
 type State =
   | { readonly name: 'opening' }
   | { readonly name: 'reset'; readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED' }
@@ -49,6 +51,7 @@ export class Stream implements ChangeStream, Subscriber {
   #sentSinceTick = false;
   #snapshotAtMs = -Infinity;
   #bookmarkDue = false;
+  #planned = false;
 
   constructor(live: LiveLog, request: StreamRequest) {
     this.#live = live;
@@ -112,10 +115,24 @@ export class Stream implements ChangeStream, Subscriber {
     this.#expired();
   }
 
-  deliver(offer: Offer): void {
-    if (!this.#attached) return; // it left while others were told of the same change
-    if (this.#mailbox.offer(offer)) this.#wake();
-    else this.#overflowed();
+  deliver(offer: Offer): boolean {
+    if (!this.#attached) return false; // it left while others were told of the same change
+    if (!this.#mailbox.offer(offer)) this.#overflowed();
+    else if (this.request.mode === 'LATEST' && this.#mailbox.size < WAKE_AT_OBJECTS) return this.#plan();
+    else this.#wake();
+    return false;
+  }
+
+  told(): void {
+    this.#planned = false;
+    this.#wake();
+  }
+
+  /** What one transaction did to an object comes as one: the reader is woken when all of it was delivered. */
+  #plan(): boolean {
+    if (this.#planned || !this.#reader) return false;
+    this.#planned = true;
+    return true;
   }
 
   /** Called each second. */

@@ -14,8 +14,12 @@ const OUTSIDE_NAMESPACES: ReadonlySet<ObjectKind> = new Set(['AGENT', 'TOKEN']);
 type Scope = Pick<StreamRequest, 'kinds' | 'namespaces' | 'objectIds'>;
 export interface Subscriber {
   readonly request: StreamRequest;
-  /** A change that its filter holds, or held before; the cursor is the change's own. Must not throw. */
-  deliver(offer: Offer): void;
+  /**
+   * A change that its filter holds, or held before; the cursor is the change's own. Must not throw. True: to be called
+   * `told` when everything of this step was delivered.
+   */
+  deliver(offer: Offer): boolean;
+  told(): void;
 }
 
 class Interest {
@@ -94,15 +98,21 @@ export class Subscribers {
     this.#unindex(interest);
   }
 
-  /** Tells everybody whose filter holds the object, or held it. */
-  tell({ change, bytes }: DecodedRow): void {
+  /** Tells everybody whose filter holds an object, or held it, of the rows of a step. */
+  tell(rows: readonly DecodedRow[]): void {
+    const waiting: Subscriber[] = [];
+    for (const row of rows) this.#tellOne(row, waiting);
+    for (const subscriber of waiting) subscriber.told();
+  }
+
+  #tellOne({ change, bytes }: DecodedRow, waiting: Subscriber[]): void {
     const earlier = earlierOf(change);
     for (const { request, members } of this.#of(change)) {
       const verdict = judge(request, change, earlier);
       if (!verdict) continue;
       const item = { type: 'change', change, ...verdict, cursor: change.cursor } as const;
       const offer = { item, bytes };
-      for (const subscriber of members) subscriber.deliver(offer);
+      for (const subscriber of members) if (subscriber.deliver(offer)) waiting.push(subscriber);
     }
   }
 

@@ -56,8 +56,9 @@ interface Draft {
 
 export function pageSql(page: PageRead): ReadStatement {
   const draft = emptyDraft();
-  if (page.rows)
+  if (page.rows) {
     addSet(draft, page.rows, { root: true, source: (columns) => pageSource(draft, page, columns) });
+  }
   draft.position ||= page.wantPosition;
   return statement(draft, page.wantTotal ? countSql(draft, page.wanted) : null);
 }

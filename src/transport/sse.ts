@@ -99,7 +99,10 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
 
   return {
     async serve(response, caller, work) {
+      // Ends with the connection: chunks would be frames around frames, other bytes to each subscriber.
+      response.removeHeader('transfer-encoding');
       response.writeHead(200, HEADERS);
+      response.flushHeaders();
       const session = new StreamSession(deps, response, caller.actor);
       response.once('close', () => session.release());
       session.outlet.push(COMMENT); // tells the client at once that the stream is open
@@ -125,7 +128,8 @@ class StreamSession implements SweptConnection, Connection, Subscriber {
 
   constructor(deps: EventStreamDeps, response: ServerResponse, actor: Actor) {
     this.actor = actor;
-    this.outlet = createOutlet(response, deps.limits, deps.onTickEnd);
+    // The socket itself is the leaner way; a pipelined request has none before those in front of it are answered.
+    this.outlet = createOutlet(response.socket ?? response, deps.limits, deps.onTickEnd);
     this.#response = response;
     this.#connections = deps.connections;
     this.#pipeline = deps.pipeline;

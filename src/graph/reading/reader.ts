@@ -173,7 +173,8 @@ function boundBelow(selection: BelowSelection, binding: Binding): BelowRead | un
   }
   const args = getArgumentValues(definition, node, binding.info.variableValues);
   if (declaration.kind === 'timeline') {
-    const { first, beforeVersion } = args as { first?: number | null; beforeVersion?: number | null }; // `timelineArguments`
+    // Declared by `timelineArguments`.
+    const { first, beforeVersion } = args as { first?: number | null; beforeVersion?: number | null };
     return { kind: 'timeline', key, take: sizeOf(first) + 1, beforeVersion: beforeVersion ?? null };
   }
   const wanted = declaration.wanted(args, binding.context);
@@ -188,7 +189,10 @@ const connectionSelections = new WeakMap<object, ConnectionSelection>();
 
 function rowsBelow(info: GraphQLResolveInfo, type: GraphQLObjectType): RowSelection {
   let ofTypes = rowSelections.get(info.fieldNodes);
-  if (ofTypes === undefined) rowSelections.set(info.fieldNodes, (ofTypes = new Map()));
+  if (ofTypes === undefined) {
+    ofTypes = new Map<GraphQLObjectType, RowSelection>();
+    rowSelections.set(info.fieldNodes, ofTypes);
+  }
   let selection = ofTypes.get(type);
   if (selection === undefined) ofTypes.set(type, (selection = rowSelection(info, type, info.fieldNodes)));
   return selection;

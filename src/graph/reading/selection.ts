@@ -152,7 +152,7 @@ function addConnection(
   const fieldsOf = (parent: GraphQLObjectType, of: readonly SelectionSetNode[]) =>
     collectFields({ schema, fragments, directiveVariables }, parent, of).values();
   for (const nodes of fieldsOf(type, sets)) {
-    switch (nodes[0]?.name.value) {
+    switch (nodes[0]?.name.value ?? '') {
       case 'nodes':
         wants.rows = true;
         addRow(scope, nodeTypeOf(type), setsOf(nodes), rows);
@@ -175,6 +175,8 @@ function addConnection(
         break;
       case 'asOf':
         wants.position = true;
+        break;
+      default: // `__typename`
     }
   }
 }

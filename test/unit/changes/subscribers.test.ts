@@ -37,7 +37,8 @@ describe('Subscribers', () => {
         const all = list.map((interest) => {
           const subscriber: Subscriber = {
             request: request(interest),
-            deliver: () => void told.push(subscriber),
+            deliver: () => told.push(subscriber) < 0,
+            told: () => undefined,
           };
           return subscriber;
         });
@@ -48,12 +49,12 @@ describe('Subscribers', () => {
           objectId,
           namespace: kind === 'AGENT' ? (null as unknown as string) : namespace,
         }); // agents have none
-        index.tell(changed);
+        index.tell([changed]);
         expect(new Set(told)).toEqual(new Set(all.filter((one) => allows(one.request, changed.change))));
         expect(told.length).toBe(new Set(told).size);
         for (const subscriber of all) index.remove(subscriber);
         told.splice(0);
-        index.tell(changed);
+        index.tell([changed]);
         expect([index.size, index.interests, told]).toEqual([0, 0, []]);
       }),
     );
@@ -73,7 +74,8 @@ describe('Subscribers', () => {
           },
           ...over,
         }),
-        deliver: ({ item }) => void told.push(`${name} ${item.had} ${item.has}`),
+        deliver: ({ item }) => told.push(`${name} ${item.had} ${item.has}`) < 0,
+        told: () => undefined,
       });
     add('one', { namespaces: new Set(['a', 'b']) });
     add('other', { namespaces: new Set(['b', 'a']) });
@@ -81,7 +83,7 @@ describe('Subscribers', () => {
     add('elsewhere', { namespaces: new Set(['b']) });
     add('all', {});
     expect(index.interests).toBe(4);
-    index.tell(row({ seq: 1, namespace: 'a', before: { app: 'other' } }));
+    index.tell([row({ seq: 1, namespace: 'a', before: { app: 'other' } })]);
     expect(new Set(asked)).toEqual(new Set(['one', 'narrow', 'all']));
     expect(new Set(told)).toEqual(
       new Set(['one false true', 'other false true', 'narrow false true', 'all false true']),
@@ -91,19 +93,36 @@ describe('Subscribers', () => {
   it('tells of a change whoever was there when it began, unless they left meanwhile', () => {
     const index = new Subscribers();
     const told: string[] = [];
-    const late: Subscriber = { request: request({ filterKey: '' }), deliver: () => void told.push('late') };
-    const leaving: Subscriber = {
+    const late: Subscriber = {
       request: request({ filterKey: '' }),
+      deliver: () => told.push('late') < 0,
+      told: () => undefined,
+    };
+    const leaving: Subscriber = {
+      ...late,
       deliver: () => {
         told.push('leaving');
         index.remove(leaving);
         index.add(late);
+        return false;
       },
     };
     index.add(leaving);
-    index.tell(row({ seq: 1 }));
-    index.tell(row({ seq: 2 }));
+    index.tell([row({ seq: 1 })]);
+    index.tell([row({ seq: 2 })]);
     expect(told).toEqual(['leaving', 'late']);
+  });
+
+  it('says when all of a step was delivered, to whoever asked for it', () => {
+    const index = new Subscribers();
+    const told: string[] = [];
+    index.add({
+      request: request({}),
+      deliver: ({ item }) => told.push(item.cursor) === 1,
+      told: () => void told.push('all'),
+    });
+    index.tell([row({ seq: 1 }), row({ seq: 2 })]);
+    expect(told).toEqual(['cursor-1', 'cursor-2', 'all']);
   });
 });
 
