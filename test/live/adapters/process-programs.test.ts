@@ -396,6 +396,7 @@ describe('the resources of a release', () => {
         expect.objectContaining({ name: 'goes', status: 'DELETED' }),
       );
       expect(await launchesOf(driver)).toEqual([stays]);
+      expect(host.names(`runs/${driver.target.deploymentId}`)).toEqual(['stays']);
     });
   });
 
