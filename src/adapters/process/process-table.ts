@@ -61,7 +61,7 @@ export const procfs: ProcessTable = {
       const mark = bySession.get(stat.session);
       if (mark !== undefined) found.push({ pid, ...stat, mark });
     }
-    return found;
+    return found.sort((a, b) => a.pid - b.pid);
   },
 
   look(pid) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Adapter, AdapterTarget, LogLine, LogRequest } from '../../../src/adapters/contract.js';
-import { outRotate } from '../../../src/adapters/process/out.js';
+import { outEnd, outFiles, outRotate } from '../../../src/adapters/process/out.js';
 import { AdapterDriver, adapterTarget, never, resource } from '../../support/adapter-driver.js';
 import { programHost, type ProgramHost } from '../../support/programs.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -203,6 +203,21 @@ describe('following a log', () => {
     });
     controller.abort();
     await reader?.return?.();
+  });
+});
+
+describe('outFiles', () => {
+  it('counts every byte that was ever written, whenever the files are rotated meanwhile', async () => {
+    const { folder, file } = written('');
+    let total = 0;
+    for (let round = 0; round < 40; round += 1) {
+      const text = `${'w'.repeat(999)}\n`.repeat(11);
+      appendFileSync(file, text);
+      total += text.length;
+      const looks = Array.from({ length: 20 }, () => outFiles(folder));
+      await outRotate(folder, LOG_MAX_BYTES);
+      expect((await Promise.all(looks)).map(outEnd)).toEqual(looks.map(() => total));
+    }
   });
 });
 
