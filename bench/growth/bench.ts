@@ -25,23 +25,29 @@ const RESUME_CHANGES = 1_000;
 /** Several changes of one deployment come as one event, and the last ones may be of the same. */
 const RESUME_EVENTS = 400;
 
-/** One size: a database, its server, and what was measured so far, in milliseconds by operation. */
-interface Size {
+interface Seeded {
   readonly deployments: number;
   readonly changes: number;
+  readonly versions: number;
   readonly database: TestDatabase;
+  readonly middleCreatedAt: Date;
+  readonly cursors: { readonly back: string; readonly lost: string };
+}
+
+/** One size: a database, its server, and what was measured so far, in milliseconds by operation. */
+interface Size extends Seeded {
   readonly fleet: Fleet;
   readonly socket: Messages;
-  readonly cursors: { readonly back: string; readonly lost: string };
   readonly times: Map<string, number[]>;
 }
 
 export async function benchGrowth(options: Options, closing: Closing): Promise<Report> {
   const postgres = await embeddedPostgres(closing, 'socket');
+  const seeded: Seeded[] = [];
+  for (const deployments of options.deployments) seeded.push(await seed(postgres, deployments, options));
+  // Only now, since a connection that says nothing for as long as the largest fleet takes would be closed.
   const sizes: Size[] = [];
-  for (const deployments of options.deployments) {
-    sizes.push(await openSize(postgres, deployments, options, closing));
-  }
+  for (const one of seeded) sizes.push(await openSize(one, closing));
   for (const size of sizes) {
     const starts = size.times.get(START) ?? [];
     // What a fresh server answers more slowly is no matter of size.
@@ -72,12 +78,7 @@ export async function benchGrowth(options: Options, closing: Closing): Promise<R
   };
 }
 
-async function openSize(
-  postgres: Postgres,
-  deployments: number,
-  options: Options,
-  closing: Closing,
-): Promise<Size> {
+async function seed(postgres: Postgres, deployments: number, options: Options): Promise<Seeded> {
   const versions = Math.max(1, Math.floor(Math.min(CHANGES_EACH, options.changes / deployments)));
   const changes = deployments * versions;
   const payloads = Math.min(PAYLOADS_MAX, Math.floor(changes * 0.9));
@@ -85,18 +86,21 @@ async function openSize(
   const database = await postgres.createDatabase((client) =>
     seedFleet(client, { deployments, changes, payloads, others: 2_000 }),
   );
-  const { middleCreatedAt, back, lost } = await withClient(database.connection, async (client) => {
+  return withClient(database.connection, async (client) => {
     await client.query('CHECKPOINT');
     const { rows } = await client.query<{ created_at: Date }>(
       'SELECT created_at FROM deployment WHERE id = $1',
       [fleetId('dep', Math.floor(deployments / 2))],
     );
-    return {
-      middleCreatedAt: rows[0]?.created_at ?? new Date(0),
-      back: await cursorBack(client, Math.min(RESUME_CHANGES, payloads - 1)),
-      lost: await cursorBack(client, payloads + 1),
-    };
+    const middleCreatedAt = rows[0]?.created_at ?? new Date(0);
+    const back = await cursorBack(client, Math.min(RESUME_CHANGES, payloads - 1));
+    const lost = await cursorBack(client, payloads + 1);
+    return { deployments, changes, versions, database, middleCreatedAt, cursors: { back, lost } };
   });
+}
+
+async function openSize(seeded: Seeded, closing: Closing): Promise<Size> {
+  const { database, deployments, middleCreatedAt, versions: seededVersion } = seeded;
   const times = new Map<string, number[]>();
   for (let start = 1; start < STARTS; start += 1) {
     const { stop, took } = await timedStart(closing, database);
@@ -111,14 +115,8 @@ async function openSize(
     client.close();
     socket.close();
   });
-  const fleet = {
-    deployments,
-    client,
-    middleCreatedAt,
-    versions: new Map<string, number>(),
-    seededVersion: versions,
-  };
-  return { deployments, changes, database, fleet, socket, cursors: { back, lost }, times };
+  const fleet = { deployments, client, middleCreatedAt, versions: new Map<string, number>(), seededVersion };
+  return { ...seeded, fleet, socket, times };
 }
 
 async function timedStart(closing: Closing, database: TestDatabase) {

@@ -4,6 +4,8 @@ import { change, query, subscribed, type Asking } from './plan-asking.js';
 
 export interface PlanCase {
   readonly name: string;
+  /** It only reads. */
+  readonly repeatable?: boolean;
   run(asking: Asking): Promise<unknown>;
 }
 
@@ -271,19 +273,21 @@ const streamsOfAgents = (from: string): PlanCase => ({
   run: (asking) => subscribed(asking, 'agentHealthChanged', `after: "${from}"`),
 });
 
+function repeatable(cases: readonly PlanCase[]): PlanCase[] {
+  return cases.map((one) => ({ ...one, repeatable: true }));
+}
+
 /** Of somebody who may see everything. `from`: a cursor to resume from. */
 export const casesOfAdmin = (from: string): readonly PlanCase[] => [
-  ...page,
-  ...filtered,
-  ...reads,
+  ...repeatable([...page, ...filtered, ...reads]),
   ...streams(from),
   ...writes,
   streamsOfAgents(from),
 ];
 
 /** Of somebody who sees some namespaces. */
-export const casesOfTenant: readonly PlanCase[] = [
+export const casesOfTenant: readonly PlanCase[] = repeatable([
   ...page.filter(({ name }) => /deployments|runtimes/.test(name)),
   ...filtered,
   ...reads.filter(({ name }) => !/agents|tokens|totals/.test(name)),
-];
+]);

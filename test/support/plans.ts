@@ -51,8 +51,10 @@ export function recordStatements(): StatementRecord {
     const given = typeof config === 'string' ? values : (config.values ?? values);
     const text = typeof config === 'string' ? config : config.text;
     const name = typeof config === 'string' ? undefined : config.name;
-    if (!asked.has(`${during}: ${text}`)) {
-      asked.set(`${during}: ${text}`, { text, values: Array.isArray(given) ? given : [], name, during });
+    const key = `${during}: ${text}`;
+    const known = asked.get(key);
+    if (known === undefined || (known.name === undefined && name !== undefined)) {
+      asked.set(key, { text, values: Array.isArray(given) ? given : [], name, during });
     }
     return query.apply(this, args);
   } as typeof pg.Client.prototype.query; // stands in for all overloads
@@ -82,8 +84,12 @@ const INSERTS = /\binsert into\b/i;
 export const isPlanned = ({ text }: Asked): boolean => PLANNED.test(text);
 
 /** With its values, run and rolled back. */
-export async function explainRun(client: pg.Client, { text, values }: Asked): Promise<Verdict> {
-  const options = INSERTS.test(text) ? 'FORMAT JSON' : 'ANALYZE, FORMAT JSON';
+export async function explainRun(
+  client: pg.Client,
+  { text, values }: Asked,
+  inserts = INSERTS.test(text),
+): Promise<Verdict> {
+  const options = inserts ? 'FORMAT JSON' : 'ANALYZE, FORMAT JSON';
   await client.query('BEGIN');
   try {
     return await verdictOf(client, { text: `EXPLAIN (${options}) ${text}`, values: [...values] });
@@ -92,9 +98,29 @@ export async function explainRun(client: pg.Client, { text, values }: Asked): Pr
   }
 }
 
-/** For whatever values. */
-export const explainGeneric = (client: pg.Client, { text }: Asked): Promise<Verdict> =>
-  verdictOf(client, { text: `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}` });
+/** With a plan that was made for any values, as PostgreSQL may do with what is prepared, and then with these. */
+export async function explainGeneric(client: pg.Client, one: Asked): Promise<Verdict> {
+  await client.query('SET plan_cache_mode = force_generic_plan');
+  await client.query(`PREPARE planned AS ${one.text}`);
+  try {
+    const values = one.values.length === 0 ? '' : `(${one.values.map(literal).join(', ')})`;
+    return await explainRun(
+      client,
+      { ...one, text: `EXECUTE planned${values}`, values: [] },
+      INSERTS.test(one.text),
+    );
+  } finally {
+    await client.query('DEALLOCATE planned; RESET plan_cache_mode');
+  }
+}
+
+/** As the driver would send it. */
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL';
+  if (value instanceof Date) return pg.escapeLiteral(value.toISOString());
+  if (Array.isArray(value)) return pg.escapeLiteral(`{${value.map((one) => JSON.stringify(one)).join()}}`);
+  return pg.escapeLiteral(typeof value === 'object' ? JSON.stringify(value) : String(value)); // no objects else
+}
 
 async function verdictOf(client: pg.Client, statement: pg.QueryConfig): Promise<Verdict> {
   const { rows } = await client.query<{ 'QUERY PLAN': readonly { readonly Plan: Node }[] }>(statement);
