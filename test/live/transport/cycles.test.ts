@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { openEventStream } from '../../support/event-stream.js';
@@ -6,11 +9,24 @@ import { startTestTransport, type TestTransport } from '../../support/transport-
 import { waitFor } from '../../support/wait-for.js';
 
 /**
- * Opening and closing in every way leaves nothing: no stream, no place in a cap, no timer, no socket. A small form of
- * the fifty thousand cycles of the soak run.
+ * Opening and closing in every way leaves nothing: no stream, no place in a cap, no timer, no socket, no memory.
+ * `SLIPWAY_TEST_CYCLES=50000` makes the long form of it.
  */
 const OPEN = 'subscription { deploymentPhaseChanged { value } }';
-const CYCLES = 200;
+const CYCLES = Number(process.env['SLIPWAY_TEST_CYCLES'] ?? 200);
+const DEADLINE_MS = 30_000 + CYCLES * 20;
+/** Of what a cycle leaves behind, 5 MiB are 100 bytes each of fifty thousand, and noise of the collector. */
+const HEAP_DRIFT_MAX_BYTES = 5 * 1024 * 1024;
+const HEAP_CYCLES = Math.max(5_000, CYCLES);
+/** Without what is garbage. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void; // the flag above makes it
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
 const NOTHING = {
   connections: 0,
   subscriptions: 0,
@@ -21,7 +37,7 @@ const NOTHING = {
   unsentBytes: 0,
 };
 
-describe('opening and closing', () => {
+describe('opening and closing', { timeout: DEADLINE_MS }, () => {
   let server: TestTransport;
   let timersBefore = 0;
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
@@ -125,6 +141,34 @@ describe('opening and closing', () => {
     }
     socket.close();
     await nothingIsLeft();
+  });
+
+  it('leaves no memory', async () => {
+    const cycle = async (count: number) => {
+      for (let done = 0; done < count;) {
+        const socket = await openAcknowledged(server.wsUrl);
+        for (let n = 0; n < 50; n++, done++) {
+          socket.send(subscribe(`s${n}`, OPEN));
+          socket.send({ id: `s${n}`, type: 'complete' });
+        }
+        socket.send({ type: 'ping' });
+        await socket.next('pong');
+        socket.close();
+        const stream = await openEventStream(server.url, { query: OPEN });
+        server.topics.a.publish(done);
+        stream.close();
+        done += 1;
+      }
+      await nothingIsLeft();
+    };
+    await cycle(HEAP_CYCLES / 2); // whatever is made once is made now
+    const before = heapBytes();
+    await cycle(HEAP_CYCLES);
+    const drift = heapBytes() - before;
+    if (CYCLES >= HEAP_CYCLES) {
+      process.stdout.write(`heap drift of ${CYCLES} cycles: ${Math.round(drift / 1_024)} KiB\n`);
+    }
+    expect(drift).toBeLessThan(HEAP_DRIFT_MAX_BYTES);
   });
 
   it('leaves no timer', async () => {
