@@ -47,25 +47,19 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
   return {
     extensions: { stream },
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
-      iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
+      iterate(open(args, context), info.fieldName) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
       (root as Record<string, unknown>)[info.fieldName] as never, // made by the pipeline or by the iterator below
   };
 }
 
-function iterate(
-  source: EventSource,
-  fieldName: string,
-  context: Context,
-): AsyncIterableIterator<Record<string, unknown>> {
+function iterate(source: EventSource, fieldName: string): AsyncIterableIterator<Record<string, unknown>> {
   // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
   return {
     async next() {
       let event = await nextOf(source);
       while (event?.silent) event = await nextOf(source);
       if (!event) return { done: true, value: undefined };
-      // graphql-js gives all events of a subscription one context.
-      context.load.forget();
       return { done: false, value: { [fieldName]: event.value } };
     },
     return() {
