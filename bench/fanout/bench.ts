@@ -81,7 +81,7 @@ async function contendersOf(setting: Setting): Promise<Subscribed[]> {
   // Its one frame is as large as ours are in the mean.
   const limit = await startLimit(ours[0]?.messageBytes ?? 0, setting);
   const peers: Subscribed[] = [];
-  for (const { name, file, scheme } of process.env['NOPEERS'] ? [] : PEERS) peers.push(await startPeers(name, file, scheme, setting));
+  for (const { name, file, scheme } of PEERS) peers.push(await startPeers(name, file, scheme, setting));
   return [limit, ...ours, ...peers];
 }
 
