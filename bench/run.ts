@@ -1,11 +1,12 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
-import { benchFanOut } from './fanout/bench.js';
+import { benchDelay, benchFanOut } from './fanout/bench.js';
 import { benchGrowth } from './growth/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
 import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
 import { benchReads } from './reads/bench.js';
 import { benchReplicas } from './replicas/bench.js';
+import { benchStart } from './start/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
 import { publish } from './support/readme.js';
@@ -15,9 +16,11 @@ const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) =
   patches: benchPatches,
   fanout: benchFanOut,
   reads: benchReads,
+  delay: benchDelay,
   heartbeats: benchHeartbeats,
   growth: benchGrowth,
   replicas: benchReplicas,
+  start: benchStart,
   load: benchLoad,
 };
 

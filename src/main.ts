@@ -196,7 +196,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   );
   const transport = await startHttp({
     schema,
-    createContext: contextFactory(reads, (kind) => metrics.failures.inc({ kind })),
+    createContext: contextFactory((kind) => metrics.failures.inc({ kind })),
     settings: transportSettings(config),
     clock,
     log,

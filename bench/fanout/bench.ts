@@ -25,6 +25,10 @@ const OURS = [
   { name: 'Slipway', scheme: 'ws:' },
   { name: 'Slipway, event streams', scheme: 'http:' },
 ] as const;
+/** What `delay` has. */
+const CHANGES_A_SECOND = 100;
+const WATCHERS = 200;
+const WATCHED_DOCUMENTS = 5;
 type Scheme = (typeof PEERS)[number]['scheme'];
 
 interface Setting {
@@ -60,7 +64,13 @@ export async function benchFanOut(options: Options, closing: Closing): Promise<R
       for (const contender of contenders) await contender.stop();
     }
   }
-  return { name: 'fanout', options, groups, notes };
+  return { name: options.pace === undefined ? 'fanout' : 'delay', options, groups, notes };
+}
+
+/** How soon a change comes while the server is not at its limit. */
+export function benchDelay(options: Options, closing: Closing): Promise<Report> {
+  const { pace = CHANGES_A_SECOND } = options;
+  return benchFanOut({ ...options, pace, subscribers: [WATCHERS], groups: [WATCHED_DOCUMENTS] }, closing);
 }
 
 async function contendersOf(setting: Setting): Promise<Subscribed[]> {

@@ -16,7 +16,7 @@ export function publish(report: Report): void {
   const text = [
     groups.length === 0
       ? `${machine()}.`
-      : `${machine()}; ${options.rounds} rounds of ${options.seconds} s each. Cells: **ratio to the first row** · median rate, CPU a unit.`,
+      : `${machine()}; ${options.rounds} rounds of ${options.seconds} s each. Cells: **ratio to the first row** · median rate · CPU ms a unit · p50/p99 ms.`,
     ...(groups.length === 0 ? [] : [byCases(groups)]),
     ...tables.map(({ head, rows }) => table(head, rows)),
     notes.map((note) => `- ${note}`).join('\n'),
@@ -39,7 +39,11 @@ function byCases(groups: readonly Group[]): string {
   return table(['', ...groups.map(({ title, unit }) => `${title}, ${unit}`)], rows);
 }
 
-function cell({ median, cpuMs }: Summary, limit: Summary | undefined): string {
-  const cpu = cpuMs === null ? '' : `, ${figure(cpuMs)} ms`;
-  return `**${ratio(median, limit?.median ?? 0)}** · ${figure(median)}/s${cpu}`;
+function cell({ median, cpuMs, p50, p99 }: Summary, limit: Summary | undefined): string {
+  return [
+    `**${ratio(median, limit?.median ?? 0)}**`,
+    `${figure(median)}/s`,
+    ...(cpuMs === null ? [] : [`CPU ${figure(cpuMs)}`]),
+    ...(p50 === null || p99 === null ? [] : [`${figure(p50)}/${figure(p99)}`]),
+  ].join(' · ');
 }

@@ -12,7 +12,7 @@ import type { OpenSession } from '../store/session.js';
 import type { DecodedRow } from './catalogue.js';
 import type { LiveLog, StreamCounters } from './live-log.js';
 import { readLogState } from './log.js';
-import { readObjectTimeline, readPage } from './pages.js';
+import { readPage, timelinePage } from './pages.js';
 import { Ring, RING_MAX_BYTES, RING_MAX_CHANGES } from './ring.js';
 import { SharedSnapshots } from './shared-snapshots.js';
 import { StepReader, type StepSink } from './step-reader.js';
@@ -134,8 +134,7 @@ class LogFeed implements Feed, StepSink {
   }
 
   page: Feed['page'] = (request) => this.#unlessDown(readPage(this.#deps.database.pool, request));
-  timeline: Feed['timeline'] = (request) =>
-    this.#unlessDown(readObjectTimeline(this.#deps.database.pool, request));
+  timelineOf: Feed['timelineOf'] = (read, limit) => timelinePage(this.#live.epoch, read, limit);
 
   get stats(): FeedStats {
     const { counters, ring, snapshots } = this.#live;

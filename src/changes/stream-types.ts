@@ -29,8 +29,8 @@ export interface Feed {
   open(request: StreamRequest): ChangeStream;
   /** Forward through the log's slim rows, from a cursor or from the beginning. Rejects with StreamEnded. */
   page(request: PageRequest): Promise<ChangePage>;
-  /** One object's changes, newest first. Rejects with StreamEnded. */
-  timeline(request: TimelineRequest): Promise<ChangePage>;
+  /** One object's changes, newest first, read elsewhere: of one more row than `limit` the page says that there is more. */
+  timelineOf(read: TimelineRead, limit: number): ChangePage;
   readonly stats: FeedStats;
 }
 
@@ -124,12 +124,11 @@ export interface PageRequest {
   readonly limit: number;
 }
 
-export interface TimelineRequest {
-  readonly objectId: string;
-  readonly namespaces: 'all' | ReadonlySet<string>;
-  /** Only versions below this one; null: from the newest. */
-  readonly beforeVersion: number | null;
-  readonly limit: number;
+export interface TimelineRead {
+  /** Slim rows, newest first. */
+  readonly rows: readonly object[];
+  /** `LOG_POSITION` at the moment of reading. */
+  readonly position: string;
 }
 
 /** The slim row of a change, which outlives its payload. */

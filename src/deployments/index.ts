@@ -1,5 +1,5 @@
 export { deploymentCommands, type DeploymentCommands } from './commands.js';
 export { deploymentFilterSchema, type DeploymentFilter } from './filter.js';
 export { checkLifecycle, DEPLOYMENT_PHASES } from './lifecycle.js';
-export { deploymentWhere } from './reads.js';
+export { deploymentsWanted } from './reads.js';
 export { checkStoredPhases, deploymentsPurgeUnchecked } from './store.js';

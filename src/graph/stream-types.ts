@@ -136,18 +136,18 @@ export function addWatchUnion<Row>(
   });
 }
 
-/** How the items of a stream are told in the schema's words. Undefined: not at all. */
-export type Translate = (item: StreamItem) => SourceEvent | undefined;
+/** How the items of a stream are told in the schema's words. */
+export type Translate = (item: StreamItem) => SourceEvent;
 
 /** Of a watch of objects named `name`. One for all streams: who gets the same item gets the same event. */
 export function watchTranslation(name: string): Translate {
   return remembering((item) => watchEvent(item, name));
 }
 
-/** Of transitions. Bookmarks have no place in their type and are left out. */
+/** Of transitions. Bookmarks are none. */
 export function transitionTranslation(): Translate {
   return remembering((item) => {
-    if (item.type !== 'change') return undefined;
+    if (item.type !== 'change') return silent(item.cursor);
     const value: TransitionEvent = { cursor: item.cursor, at: item.change.at, change: item.change };
     return { value, cursor: item.cursor, share: shareable(item), variant: 'TRANSITION' };
   });
@@ -165,14 +165,10 @@ export function transitionEvents(stream: ChangeStream, translate: Translate): Ev
 
 /** The items of one change are told to all who want them one after the other. */
 function remembering(translate: Translate): Translate {
-  let last: StreamItem | undefined;
-  let event: SourceEvent | undefined;
+  let last: { readonly item: StreamItem; readonly event: SourceEvent } | undefined;
   return (item) => {
-    if (item !== last) {
-      event = translate(item);
-      last = item;
-    }
-    return event;
+    if (last?.item !== item) last = { item, event: translate(item) };
+    return last.event;
   };
 }
 
@@ -191,12 +187,8 @@ class StreamSource implements EventSource {
   }
 
   take(): SourceEvent | undefined {
-    for (;;) {
-      const item = this.stream.take();
-      if (!item) return undefined;
-      const event = this.#translate(item);
-      if (event) return event;
-    }
+    const item = this.stream.take();
+    return item && this.#translate(item);
   }
 
   wait(reader: Reader): void {
@@ -205,6 +197,11 @@ class StreamSource implements EventSource {
 
   close(): void {
     this.stream.close();
+  }
+
+  bookmark(): SourceEvent | undefined {
+    const { cursor } = this.stream;
+    return cursor === null ? undefined : silent(cursor);
   }
 }
 
@@ -216,7 +213,7 @@ class WatchSource extends StreamSource {
     this.#clock = clock;
   }
 
-  bookmark(): SourceEvent | undefined {
+  override bookmark(): SourceEvent | undefined {
     const { cursor } = this.stream;
     return cursor === null ? undefined : plain('Bookmark', { cursor, at: this.#clock.now() }, 'BOOKMARK');
   }
@@ -248,6 +245,10 @@ function watchEvent(item: StreamItem, name: string): SourceEvent {
     case 'reset':
       return plain('Reset', { cursor, at: item.at, reason: item.reason }, 'RESET');
   }
+}
+
+function silent(cursor: string): SourceEvent {
+  return { value: null, cursor, share: null, variant: 'SILENT', silent: true };
 }
 
 function plain(typename: string, event: EventBase | ResetEvent, variant: string): SourceEvent {

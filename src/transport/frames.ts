@@ -90,3 +90,8 @@ export function sseEvent(cursor: string | null, json: Buffer): Buffer {
   frame.write('\n\n', start + json.length);
   return frame;
 }
+
+/** Moves the id that a browser sends back, and is no event to it: the format dispatches none without data. */
+export function ssePlace(cursor: string): Buffer {
+  return Buffer.from(`id: ${cursor}\n\n`);
+}

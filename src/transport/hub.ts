@@ -46,6 +46,8 @@ export interface Subscription {
 export interface Subscriber {
   /** Queues one event on the connection. `cursor` is where to resume after it. */
   send(payload: Payload, cursor: string): void;
+  /** The same without an event, where the protocol has a way. */
+  sendPlace(cursor: string): void;
 }
 
 export interface SubscribeOptions {
@@ -154,10 +156,11 @@ class Stream implements Subscription, Reader {
   }
 
   sendBookmark(): void {
-    if (this.#gone() || this.#holding || !this.#source?.bookmark || !this.#group) return;
+    if (this.#gone() || this.#holding || !this.#source || !this.#group) return;
     const event = this.#source.bookmark();
     if (event === undefined || this.#state() !== 'valid') return;
     const { caller, subscriber } = this.#options;
+    if (event.silent) return subscriber.sendPlace(event.cursor);
     const payload = this.#hub.shared.payload(this.#group, caller, event);
     // A bookmark reads nothing, so its execution does not wait; one that would comes too late before a close.
     if (payload instanceof Payload) subscriber.send(payload, event.cursor);
@@ -172,7 +175,7 @@ class Stream implements Subscription, Reader {
         if (source.ended) return this.#finish({ type: 'completed' });
         return source.wait(this);
       }
-      const payload = this.#hub.shared.payload(group, caller, event);
+      const payload = event.silent ? undefined : this.#hub.shared.payload(group, caller, event);
       if (payload instanceof Promise) return this.#sendLate(payload, event);
       this.#send(payload, event);
     }
@@ -191,7 +194,8 @@ class Stream implements Subscription, Reader {
     );
   }
 
-  #send(payload: Payload, event: SourceEvent): void {
+  /** Undefined: nothing to show. */
+  #send(payload: Payload | undefined, event: SourceEvent): void {
     if (this.#gone()) return;
     const { connection, subscriber } = this.#options;
     // After the execution, which may have read the database: no time passes between this check and the send.
@@ -200,6 +204,7 @@ class Stream implements Subscription, Reader {
       connection.deny(state);
       return this.#finish({ type: 'closed' });
     }
+    if (!payload) return subscriber.sendPlace(event.cursor);
     subscriber.send(payload, event.cursor);
     this.#hub.metrics.eventsSent.inc();
   }

@@ -41,6 +41,11 @@ export class SocketOperation implements Subscriber {
     this.session.outlet.push(payload.next(this.id, this.#head));
   }
 
+  /** The protocol has no message for it. */
+  sendPlace(): void {
+    // Whoever was told of nothing resumes from where it began.
+  }
+
   cancel(): void {
     this.cancelled = true;
     this.subscription?.close();

@@ -13,7 +13,7 @@ import {
   type Connections,
   type SweptConnection,
 } from './connections.js';
-import { sseEvent, type Payload } from './frames.js';
+import { sseEvent, ssePlace, type Payload } from './frames.js';
 import type { Connection, Hub, Subscriber, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
@@ -138,6 +138,10 @@ class StreamSession implements SweptConnection, Connection, Subscriber {
 
   send(payload: Payload, cursor: string): void {
     this.outlet.push(payload.event(cursor));
+  }
+
+  sendPlace(cursor: string): void {
+    this.outlet.push(ssePlace(cursor));
   }
 
   judge(nowMs: number): Verdict {

@@ -85,6 +85,13 @@ export class Topic {
     }
   }
 
+  /** Moves the place of every stream, without an event. */
+  move(cursor: string): void {
+    for (const stream of this.streams) {
+      stream.offer({ value: null, cursor, share: null, variant: 'SILENT', silent: true });
+    }
+  }
+
   /** Ends every stream, with an error or as completed. */
   end(error?: Error): void {
     for (const stream of this.streams) stream.finish(error);

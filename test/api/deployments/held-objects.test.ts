@@ -77,7 +77,7 @@ describe('an object that an event holds', () => {
     expect(answer).toMatchObject({
       data: { deploymentPhaseChanged: { deployment: { version: 2, runtime: {}, targetRelease: {} } } },
     });
-    expect(statements.filter((text) => /from "public"\."(runtime|release)"/i.test(text))).toHaveLength(2);
+    expect(statements.filter((text) => /FROM (runtime|release) /.test(text))).toHaveLength(2);
     expect(statements).toHaveLength(2);
   });
 });
@@ -107,13 +107,13 @@ describe('a field of the Prisma field builder', () => {
 async function* never(): AsyncGenerator<boolean> {}
 
 describe('deployments', () => {
-  it('reads a page with its relations in one statement a kind', async () => {
+  it('reads a page with its relations in one statement', async () => {
     await seedDeployment(graph.database);
     let answer;
     const statements = await graph.readStatements(async () => {
       answer = await graph.run(`{ deployments(first: 10) { nodes { id name runtime { name } } } }`);
     });
     expect(answer).toMatchObject({ errors: [] });
-    expect(statements).toHaveLength(2);
+    expect(statements).toHaveLength(1);
   });
 });

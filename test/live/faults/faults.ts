@@ -112,8 +112,11 @@ const STRIKES = {
     await server.signal('SIGTERM');
     await server.start();
   },
-  'sessions of the pool ended': async (run) => {
-    await terminate(run, `application_name in ('slipway', 'slipway-read') and random() < 0.5`);
+  async 'sessions of the pool ended'(run, server) {
+    // While transactions hold some of them, between two statements.
+    await hit(run, server, 'commit.before', { action: 'STALL', ms: MOMENT_MS, times: 4 });
+    await terminate(run, "application_name in ('slipway', 'slipway-read')");
+    await wait(MOMENT_MS);
   },
   'database stopped at once': (run) => run.fleet.postgres.crash('SIGQUIT'),
   'database killed': (run) => run.fleet.postgres.crash('SIGKILL'),

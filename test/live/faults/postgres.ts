@@ -32,7 +32,8 @@ export async function startPostgres(folder: string): Promise<Postgres> {
     dataDir: join(folder, 'postgres'),
     log: silentLog,
     listen: 'tcp',
-    settings: TEST_SETTINGS,
+    // A crash then loses what no commit has carried to the disk, such as the ids of transactions that were rolled back.
+    settings: { ...TEST_SETTINGS, wal_writer_delay: '10s' },
   });
   const { connection } = embedded;
   await withClient(connection, (admin) => admin.query(`create database ${TEMPLATE}`));

@@ -118,11 +118,11 @@ export class Run {
   }
 
   /** Half take every transition from now on, half watch. */
-  async openMany(count: number): Promise<void> {
+  async openMany(count: number, leaves = 0): Promise<void> {
     const after = await this.fleet.head();
     for (let made = 0; made < count; made += 1) {
-      if (made % 2 === 0) this.open('EVERY', { after });
-      else this.open('LATEST');
+      if (made % 2 === 0) this.open('EVERY', { after, leaves });
+      else this.open('LATEST', { leaves });
     }
     await this.until(
       () => this.clients.every((client) => client.open && client.cursor !== null),

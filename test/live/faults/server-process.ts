@@ -29,6 +29,8 @@ export interface Server extends Door {
   readonly running: boolean;
   /** How the process before this one ended. */
   readonly lastExit: string;
+  /** The end of what it logged, over all its lives. */
+  readonly said: string;
   /** How often each failpoint was hit, over all its lives. */
   readonly hits: ReadonlyMap<Failpoint, number>;
   /** What must not happen: ends that nobody asked for, uncaught errors. */
@@ -96,7 +98,7 @@ class Process implements Server {
   /** Ends that are no problem: somebody asked for them. */
   #asked = false;
   lastExit = '';
-  #said = '';
+  said = '';
   #orders = 0;
   readonly #done = new Map<number, () => void>();
 
@@ -142,12 +144,12 @@ class Process implements Server {
       this.lastExit = String(signal ?? code);
       for (const done of this.#done.values()) done();
       if (!this.#asked) {
-        this.problems.push(`${this.name} ended with ${code ?? signal}: ${this.#said.slice(-2_000)}`);
+        this.problems.push(`${this.name} ended with ${code ?? signal}: ${this.said.slice(-2_000)}`);
       }
     });
     const port = await waitFor(
       () => {
-        if (!this.#child) throw new Error(`${this.name} did not start: ${this.#said.slice(-2_000)}`);
+        if (!this.#child) throw new Error(`${this.name} did not start: ${this.said.slice(-2_000)}`);
         return /GraphQL +http:\/\/\S+?:(\d+)\/graphql/.exec(printed)?.[1];
       },
       `${this.name} starts`,
@@ -208,7 +210,7 @@ class Process implements Server {
   }
 
   #hear(text: string): void {
-    this.#said = (this.#said + text).slice(-SAID_MAX);
+    this.said = (this.said + text).slice(-SAID_MAX);
     if (text.includes('A bug ends this process')) this.problems.push(`${this.name}: ${text}`);
   }
 

@@ -29,6 +29,8 @@ export interface StreamClientOptions {
   readonly after: string | null;
   /** A connection that is silent for so long is given up. Above the server's ping interval. */
   readonly idleMs?: number;
+  /** Chance, at each event, to go away and come back: mostly with more of the same step on its way. */
+  readonly leaves?: number;
 }
 
 export interface StreamClient {
@@ -57,6 +59,7 @@ const LATEST = `subscription ($after: ChangeCursor) { watchDeployments(after: $a
   ... on DeploymentAdded { deployment { id version } } ... on DeploymentChanged { deployment { id version } } } }`;
 const RETRY_MS = { base: 20, cap: 400 } as const;
 const IDLE_MS = 3_000;
+const PROBLEMS_MAX = 5;
 const CONNECT_MS = 3_000;
 
 interface EventBody {
@@ -155,7 +158,9 @@ class Reader implements StreamClient {
     this.open = false;
     this.#snapshot = undefined;
     if (code === '4500' || code === 'CURSOR_EXPIRED' || code === 'CURSOR_INVALID' || code === 'INTERNAL') {
-      this.problems.push(`${who} on ${this.#server} was ended with ${code}`);
+      if (this.problems.length < PROBLEMS_MAX) {
+        this.problems.push(`${who} on ${this.#server} was ended with ${code}`);
+      }
     }
     if (this.#stopped) return;
     this.#attempts += 1;
@@ -278,5 +283,7 @@ class Reader implements StreamClient {
     this.cursor = cursor;
     if (this.mode === 'LATEST') this.held.set(object, version);
     recorder.add(who, this.#server, { type: 'event', object, version, cursor });
+    const { leaves = 0, random } = this.#options;
+    if (leaves > 0 && random.next() < leaves) end('WENT_AWAY');
   }
 }

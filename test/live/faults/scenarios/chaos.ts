@@ -3,6 +3,9 @@ import { FAULT_NAMES, strike } from '../faults.js';
 import { withRun, type Run, type RunContext, type Verdict } from '../run.js';
 import { scenario } from '../scenario.js';
 
+/** Of a hundred events one makes its reader go away and come back. */
+const LEAVES = 0.01;
+
 /** Every kind of fault in an order that the seed decides, with readers and writers that go from server to server. */
 export const chaos = scenario({
   name: 'chaos',
@@ -29,7 +32,7 @@ type ChaosSize = { servers: number; clients: number; writers: number; faults: nu
 
 function once(context: RunContext, size: ChaosSize): Promise<Verdict> {
   return withRun(context, { servers: size.servers, objects: 12 }, async (run) => {
-    await run.openMany(size.clients);
+    await run.openMany(size.clients, LEAVES);
     run.write(size.writers, { paceMs: 2 });
     run.writeBeside({ paceMs: 15 });
     await run.progress(size.between);

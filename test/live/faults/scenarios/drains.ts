@@ -40,6 +40,9 @@ export const drains = scenario({
           await run.until(() => balancer.ready.includes(server), `${server.name} is back`);
           if (drain % 5 === 4) context.say?.(`${drain + 1} drains`);
         }
+        for (const { name, said } of run.fleet.servers) {
+          if (said.includes('drain cut operations')) run.problem(`${name} waited for what never ended`);
+        }
         run.atMost('failedMutations', 0, run.recorder.count('unknown'));
         run.atLeast('closedForRestart', size.drains, endings(run, '1012').length);
         run.count('percentInBusiestFifth', Math.max(...crowds));

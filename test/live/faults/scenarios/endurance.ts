@@ -2,6 +2,9 @@ import { FAULT_NAMES, strike, type FaultName } from '../faults.js';
 import { wait, withRun, type Run } from '../run.js';
 import { scenario } from '../scenario.js';
 
+/** Of a hundred events one makes its reader go away and come back. */
+const LEAVES = 0.01;
+
 /** The last server is spared what ends a process: its memory is what is looked at. */
 const ENDS_A_PROCESS: readonly FaultName[] = [
   'killed before a commit',
@@ -24,7 +27,7 @@ export const endurance = scenario({
   minutes: 'minutes',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 30 }, async (run) => {
-      await run.openMany(size.clients);
+      await run.openMany(size.clients, LEAVES);
       run.write(4, { paceMs: size.paceMs });
       run.writeBeside({ paceMs: size.paceMs });
       const endMs = performance.now() + size.minutes * 60_000;

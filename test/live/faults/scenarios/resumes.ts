@@ -2,6 +2,9 @@ import { FAULTS } from '../../../support/fault-proxy.js';
 import { withRun } from '../run.js';
 import { scenario } from '../scenario.js';
 
+/** Of a hundred events one makes its reader go away and come back. */
+const LEAVES = 0.01;
+
 /** All connections are cut in every round, each in a way of its own; now and then a server dies with them. */
 export const resumes = scenario({
   name: 'resumes',
@@ -11,7 +14,7 @@ export const resumes = scenario({
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
-      await run.openMany(size.clients);
+      await run.openMany(size.clients, LEAVES);
       run.write(2, { paceMs: 60 });
       run.writeBeside({ paceMs: 100 });
       for (let round = 1; round <= size.rounds; round += 1) {
