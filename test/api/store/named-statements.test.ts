@@ -29,8 +29,9 @@ describe('named statements', () => {
     const before = (await session()).held;
     expect(await statements.row(text, ['a'])).toEqual(['a!', null]);
     expect((await session()).held).toBe(before);
-    for (const value of ['b', 'c', 'd'])
+    for (const value of ['b', 'c', 'd']) {
       expect(await statements.row(text, [value])).toEqual([`${value}!`, null]);
+    }
     expect((await session()).held).toBe(before + 1);
   });
 
