@@ -21,6 +21,8 @@ const PAYLOADS_MAX = 1_000_000;
 const STARTS = 3;
 const START = 'start of a server';
 const WARM_UP_SECONDS = 4;
+/** Of one operation in one round: a connection may send so many messages a minute. */
+const RUNS_MAX = 50;
 const RESUME_CHANGES = 1_000;
 /** Several changes of one deployment come as one event, and the last ones may be of the same. */
 const RESUME_EVENTS = 400;
@@ -36,7 +38,8 @@ interface Seeded {
 
 /** One size: a database, its server, and what was measured so far, in milliseconds by operation. */
 interface Size extends Seeded {
-  readonly fleet: Fleet;
+  readonly graphql: string;
+  readonly fleet: Omit<Fleet, 'client'>;
   readonly socket: Messages;
   readonly times: Map<string, number[]>;
 }
@@ -63,8 +66,10 @@ export async function benchGrowth(options: Options, closing: Closing): Promise<R
   const prunings: Pruning[] = [];
   for (const size of sizes) {
     let turn = 0;
-    const once = () => patch(size.fleet, running(size.fleet, (turn += 1)));
+    const fleet = { ...size.fleet, client: await HttpClient.open(size.graphql) };
+    const once = () => patch(fleet, running(fleet, (turn += 1)));
     prunings.push(await prune(size.database, once, options.seconds));
+    fleet.client.close();
   }
   return {
     name: 'growth',
@@ -109,14 +114,10 @@ async function openSize(seeded: Seeded, closing: Closing): Promise<Size> {
   }
   const { graphql, took } = await timedStart(closing, database);
   note(times, START, took);
-  const client = await HttpClient.open(graphql);
   const socket = await openSocket(graphql);
-  closing.add(() => {
-    client.close();
-    socket.close();
-  });
-  const fleet = { deployments, client, middleCreatedAt, versions: new Map<string, number>(), seededVersion };
-  return { ...seeded, fleet, socket, times };
+  closing.add(() => socket.close());
+  const fleet = { deployments, middleCreatedAt, versions: new Map<string, number>(), seededVersion };
+  return { ...seeded, graphql, fleet, socket, times };
 }
 
 async function timedStart(closing: Closing, database: TestDatabase) {
@@ -133,17 +134,22 @@ function note(times: Map<string, number[]>, name: string, took: number): void {
 
 /** Each operation for its share of the seconds, at least once. */
 async function measure(size: Size, seconds: number, round: number): Promise<void> {
-  const { fleet, socket, cursors, times } = size;
+  const { socket, cursors, times } = size;
+  // A new one each time: the server closes a connection that was silent while others were measured.
+  const client = await HttpClient.open(size.graphql);
+  const fleet = { ...size.fleet, client };
   let turn = round * 10_000;
   const share = (seconds * 1_000) / OPERATIONS.length;
   const repeat = async (name: string, run: () => Promise<number | undefined>) => {
     const end = performance.now() + share;
+    let runs = 0;
     do {
       const begun = performance.now();
       const own = await run();
       note(times, name, own ?? performance.now() - begun);
       turn += 1;
-    } while (performance.now() < end);
+      runs += 1;
+    } while (performance.now() < end && runs < RUNS_MAX);
   };
   for (const { name, run } of OPERATIONS) {
     await repeat(name, async () => {
@@ -166,6 +172,7 @@ async function measure(size: Size, seconds: number, round: number): Promise<void
     resume(socket, `resume-${turn}`, cursors.back, RESUME_EVENTS),
   );
   await repeat('resume, from before the floor: refused', () => refused(socket, `lost-${turn}`, cursors.lost));
+  client.close();
 }
 
 function timesTable(sizes: readonly Size[]): Table {

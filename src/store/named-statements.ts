@@ -8,8 +8,8 @@ import type { Pool, PoolClient } from 'pg';
  * both what this process remembers and what a session holds have a bound, however many shapes are asked for.
  */
 export interface NamedStatements {
-  /** The first row, as texts. Statements here give one. */
-  row(text: string, values: readonly unknown[]): Promise<readonly (string | null)[]>;
+  /** The first row, as texts. Statements here give one. `prepare`: whether one plan is good for all values. */
+  row(text: string, values: readonly unknown[], prepare: boolean): Promise<readonly (string | null)[]>;
 }
 
 export interface StatementLimits {
@@ -53,8 +53,8 @@ export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): N
   }
 
   return {
-    async row(text, values) {
-      const name = nameOf(text);
+    async row(text, values, prepare) {
+      const name = prepare ? nameOf(text) : undefined;
       const session = await pool.connect();
       let end = false;
       try {

@@ -11,7 +11,9 @@ export function publicReads({ readPool }: Pick<Database, 'readPool'>): PublicRea
     // What selects nothing asks nothing.
     readAnswer(
       statement,
-      statement.columns === 0 ? [] : await statements.row(statement.text, statement.values),
+      statement.columns === 0
+        ? []
+        : await statements.row(statement.text, statement.values, !statement.selective),
     );
   return {
     async rows(reads) {

@@ -30,6 +30,11 @@ export interface ReadStatement {
   readonly total: boolean;
   readonly position: boolean;
   readonly columns: number;
+  /**
+   * Whether its plan depends on its values: it looks for some rows among many, and how many match only they tell. Prepared,
+   * PostgreSQL may keep a plan for any values, which walks a whole list for the few that match.
+   */
+  readonly selective: boolean;
 }
 
 interface ReadSet {
@@ -52,6 +57,7 @@ interface Draft {
   readonly sets: ReadSet[];
   readonly attachments: Attachment[];
   position: boolean;
+  selective: boolean;
 }
 
 export function pageSql(page: PageRead): ReadStatement {
@@ -86,7 +92,7 @@ export function besideSql(row: Readonly<Record<string, string | null>>, rows: Ro
 }
 
 function emptyDraft(): Draft {
-  return { values: [], parts: [], sets: [], attachments: [], position: false };
+  return { values: [], parts: [], sets: [], attachments: [], position: false, selective: false };
 }
 
 function parameter({ values }: Draft, value: unknown): string {
@@ -94,12 +100,21 @@ function parameter({ values }: Draft, value: unknown): string {
 }
 
 function statement(draft: Draft, total: string | null): ReadStatement {
-  const { parts, sets, attachments, values, position } = draft;
+  const { parts, sets, attachments, values, position, selective } = draft;
   const cells = sets.map((_set, index) => `(SELECT json_agg(s${index}) FROM s${index})::text`);
   if (total !== null) cells.push(total);
   if (position) cells.push(LOG_POSITION);
   const text = `${parts.length > 0 ? `WITH ${parts.join(', ')} ` : ''}SELECT ${cells.join(', ')}`;
-  return { text, values, sets, attachments, total: total !== null, position, columns: cells.length };
+  return {
+    text,
+    values,
+    sets,
+    attachments,
+    total: total !== null,
+    position,
+    columns: cells.length,
+    selective,
+  };
 }
 
 interface SetSource {
@@ -215,6 +230,9 @@ function countSql(draft: Draft, wanted: Wanted, ...first: readonly string[]): st
 function conditions(draft: Draft, wanted: Wanted, alias = 't'): string[] {
   const columns: Readonly<Record<string, Column>> = TABLES[wanted.table];
   const { ids, namespaces, predicate } = wanted;
+  const limited = namespaces !== 'all' && columns['namespace'] !== undefined;
+  const filtered = predicate !== undefined && !(predicate.kind === 'all' && predicate.of.length === 0);
+  draft.selective ||= ids === undefined && (limited || filtered);
   return [
     ...(ids === undefined ? [] : [oneOf(draft, `${alias}.id`, ids)]),
     ...(wanted.deleted || !columns['deletedAt'] ? [] : [`${alias}.deleted_at IS NULL`]),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import { textSchema } from '../../kernel/text.js';
 import { answer, blocked, DONE } from '../answers.js';
 import type { Adapter, AdapterAnswer, AdapterOutcome, AdapterTarget } from '../contract.js';
 import { applyFrozen, applyLive } from './apply.js';
@@ -97,10 +98,7 @@ export function processAdapter(options: ProcessAdapterOptions): Adapter {
 function configSchema(hostName: string) {
   return z.strictObject({
     /** Whose server carries out the work; filled in with this one's name when the runtime is made. */
-    host: z
-      .string()
-      .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, { error: 'must be the name of a host' })
-      .default(hostName),
+    host: textSchema(253, 1).default(hostName),
   });
 }
 

@@ -7,8 +7,8 @@ import { raiseFence, type Fence } from './fence.js';
 import { currentOf, findLaunches, type Found } from './find.js';
 import type { Host } from './host.js';
 import { launchProgram, type ToLaunch } from './launch.js';
-import { launchWrite, type LaunchRecord } from './launches.js';
-import { resourceFolder } from './layout.js';
+import { launchWrite, namesIn, type LaunchRecord } from './launches.js';
+import { below, resourceFolder } from './layout.js';
 import { outRotate } from './out.js';
 import { directoryOutputs, planOf, type Plan, type Planned } from './plan.js';
 import { redactor } from './redact.js';
@@ -23,6 +23,7 @@ import {
 } from './reports.js';
 import { directorySpecSchema } from './spec.js';
 import { stopLaunch } from './stop.js';
+import { discard } from './trash.js';
 
 const STOPPING_DELAY_SECONDS = 0.1;
 
@@ -85,7 +86,7 @@ export async function applyLive(
     assessments.push(...these);
     held ||= these.some(({ kind }) => kind !== 'ready');
   }
-  for (const name of new Set(found.map(({ launch }) => launch.resource))) {
+  for (const { name } of plan.levels.flat()) {
     await outRotate(resourceFolder(host.layout, identityOf(target), name), host.logMaxBytes);
   }
   return liveAnswer(run, plan, { assessments, left });
@@ -143,16 +144,20 @@ async function missingFolder(
   return undefined;
 }
 
+/** Their logs go with them. */
 async function stopLeftOver(run: Run, plan: Plan): Promise<InstanceReport[]> {
+  const { host, target, fence, found, signal } = run;
   const wanted = new Set(plan.levels.flat().map(({ name }) => name));
-  const names = new Set(run.found.map(({ launch }) => launch.resource).filter((name) => !wanted.has(name)));
+  const there = [
+    ...(await namesIn(below(host.layout.runs, identityOf(target)))),
+    ...found.map(({ launch }) => launch.resource),
+  ];
   const reports: InstanceReport[] = [];
-  for (const name of names) {
-    run.signal.throwIfAborted();
-    const gone = await stopAll(
-      run,
-      run.found.filter(({ launch }) => launch.resource === name),
-    );
+  for (const name of new Set(there.filter((one) => !wanted.has(one)))) {
+    signal.throwIfAborted();
+    const programs = found.filter(({ launch }) => launch.resource === name);
+    const gone = await stopAll(run, programs);
+    if (gone) await discard(host.layout, resourceFolder(host.layout, identityOf(target), name), fence);
     reports.push(live(name, { status: gone ? 'DELETED' : 'DELETING' }));
   }
   return reports;

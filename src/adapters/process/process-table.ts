@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { absent } from './absent.js';
 import { MARK } from './words.js';
@@ -31,7 +32,8 @@ export interface ProcessTable {
   look(pid: number): HostProcess | undefined;
 }
 
-const AT_ONCE = 32;
+/** A process takes some 50 µs to look at: so many of them delay nobody else. */
+const IN_ONE_TURN = 32;
 
 interface Stat {
   readonly group: number;
@@ -44,15 +46,13 @@ export const procfs: ProcessTable = {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
     const found: HostProcess[] = [];
     const unmarked: { pid: number; stat: Stat }[] = [];
-    for (let at = 0; at < pids.length; at += AT_ONCE) {
-      const some = pids.slice(at, at + AT_ONCE).map(async (pid) => {
-        const stat = parseStat(await readFile(`/proc/${pid}/stat`, 'utf8').catch(unreadable));
-        if (stat === undefined) return;
-        const mark = parseMark(await readFile(`/proc/${pid}/environ`, 'utf8').catch(unreadable));
-        if (mark === undefined) unmarked.push({ pid, stat });
-        else found.push({ pid, ...stat, mark });
-      });
-      await Promise.all(some);
+    for (const [index, pid] of pids.entries()) {
+      // Read at once: for files that are never on a disk, waiting for a thread costs four times as much.
+      if (index % IN_ONE_TURN === IN_ONE_TURN - 1) await nextTurn();
+      const stat = statOf(pid);
+      const mark = stat && markOf(pid);
+      if (stat && mark) found.push({ pid, ...stat, mark });
+      else if (stat) unmarked.push({ pid, stat });
     }
     const bySession = new Map(
       found.filter(({ pid, session }) => pid === session).map(({ pid, mark }) => [pid, mark]),
@@ -61,7 +61,7 @@ export const procfs: ProcessTable = {
       const mark = bySession.get(stat.session);
       if (mark !== undefined) found.push({ pid, ...stat, mark });
     }
-    return found;
+    return found.sort((a, b) => a.pid - b.pid);
   },
 
   look(pid) {

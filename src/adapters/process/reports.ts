@@ -1,4 +1,5 @@
-import type { ReportedCondition } from '../../kernel/conditions.js';
+import { MESSAGE_MAX_BYTES, type ReportedCondition } from '../../kernel/conditions.js';
+import { cutToBytes } from '../../kernel/text.js';
 import { condition, DONE, inProgress, instanceReport } from '../answers.js';
 import type {
   AdapterMemory,
@@ -19,7 +20,8 @@ export function liveConditions(all: readonly Assessment[]): readonly ReportedCon
   const degraded = all.find(({ kind }) => kind === 'degraded');
   const firstBad = bad[0]?.report.error;
   if (firstBad) {
-    const message = bad.map(({ report }) => report.error?.message ?? report.name).join('; ');
+    const messages = bad.map(({ report }) => report.error?.message ?? report.name);
+    const message = cutToBytes(messages.join('; '), MESSAGE_MAX_BYTES);
     return [
       condition('Ready', 'FALSE', firstBad.code, message),
       condition('Healthy', 'FALSE', firstBad.code, message),

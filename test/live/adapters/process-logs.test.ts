@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Adapter, AdapterTarget, LogLine, LogRequest } from '../../../src/adapters/contract.js';
-import { outRotate } from '../../../src/adapters/process/out.js';
+import { outEnd, outFiles, outRotate } from '../../../src/adapters/process/out.js';
 import { AdapterDriver, adapterTarget, never, resource } from '../../support/adapter-driver.js';
 import { programHost, type ProgramHost } from '../../support/programs.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -203,6 +203,31 @@ describe('following a log', () => {
     });
     controller.abort();
     await reader?.return?.();
+  });
+});
+
+describe('outFiles', () => {
+  it('counts every byte that was ever written, whenever the files are rotated meanwhile', async () => {
+    const { folder, file } = written('');
+    const text = `${'w'.repeat(999)}\n`.repeat(11);
+    const known = { total: 0, over: false, lost: 0, looks: 0 };
+    const look = async (): Promise<void> => {
+      while (!known.over) {
+        const { total } = known;
+        if (outEnd(await outFiles(folder)) < total) known.lost += 1;
+        known.looks += 1;
+      }
+    };
+    const looking = [look(), look(), look(), look()];
+    for (let round = 0; round < 300; round += 1) {
+      appendFileSync(file, text);
+      known.total += text.length;
+      await outRotate(folder, LOG_MAX_BYTES);
+    }
+    known.over = true;
+    await Promise.all(looking);
+    expect(known.looks).toBeGreaterThan(100);
+    expect(known.lost).toBe(0);
   });
 });
 

@@ -286,6 +286,46 @@ describe('a program', () => {
     });
   });
 
+  it('that fails tells no secret with its last line', async () => {
+    const env = [{ name: 'TOKEN', value: 'hunter2-hunter2', secret: true }];
+    const job = resource({ name: 'job', spec: { command: ['sh', '-c', 'echo "bad token $TOKEN"; exit 1'] } });
+    await deployment(
+      [job],
+      async (driver) => {
+        const { outcome } = await driver.deploy();
+        expect(outcome).toMatchObject({
+          message: expect.stringContaining('last line: bad token ***') as string,
+        });
+        expect(JSON.stringify(driver.answers)).not.toContain('hunter2');
+      },
+      { env },
+    );
+  });
+
+  it('that is unwell is not counted worse for being looked at often', async () => {
+    const port = await freePort();
+    const statusFile = join(host.dataDir, 'status-often');
+    const health = { ...webHealth(port), intervalSeconds: 60, failureThreshold: 2 };
+    const spec = { command: webProgram(port, { statusFile }), health };
+    await deployment([resource({ name: 'web', spec })], async (driver) => {
+      await driver.deploy();
+      writeFileSync(statusFile, '500');
+      for (let look = 0; look < 5; look += 1) {
+        expect(statusOf(await driver.observe(), 'web')).toMatchObject({
+          status: 'READY',
+          health: 'DEGRADED',
+        });
+      }
+      // As if a minute had passed since the failure that counted.
+      const instances = driver.target.instances.map((instance) => ({
+        ...instance,
+        internal: { ...instance.internal, failedAt: '2020-01-01T00:00:00.000Z' },
+      }));
+      driver.with({ instances });
+      expect(statusOf(await driver.observe(), 'web')).toMatchObject({ status: 'UNHEALTHY' });
+    });
+  });
+
   it('that is unwell is told degraded, then unhealthy, and healthy again by itself', async () => {
     const port = await freePort();
     const statusFile = join(host.dataDir, 'status-unwell');
@@ -396,6 +436,7 @@ describe('the resources of a release', () => {
         expect.objectContaining({ name: 'goes', status: 'DELETED' }),
       );
       expect(await launchesOf(driver)).toEqual([stays]);
+      expect(host.names(`runs/${driver.target.deploymentId}`)).toEqual(['stays']);
     });
   });
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -135,9 +135,9 @@ describe('programs of one resource', () => {
   it('are told apart by their marks: one that has no record is ended, the recorded one stays', async () => {
     const driver = await deployed(program('sleep 300'));
     const [own] = await processesOf(driver);
+    // In a group that is not ours to signal: this test's.
     const twin = spawn('sleep', ['305'], {
       stdio: 'ignore',
-      detached: true,
       env: {
         PATH: process.env['PATH'],
         SLIPWAY_FOLDER: own?.mark.folder,
@@ -152,6 +152,34 @@ describe('programs of one resource', () => {
     expect(done.outcome).toEqual({ kind: 'done' });
     const launches = new Set((await processesOf(driver)).map(({ mark }) => mark.launch));
     expect([...launches]).toEqual([own?.mark.launch]);
+    await driver.settle(() => driver.remove());
+  });
+
+  it('whose shell has not decided yet whether it may run them are waited for', async () => {
+    const driver = await deployed(program('sleep 300'));
+    const before = (await processesOf(driver)).map(({ pid }) => pid);
+    const [launch] = host.names(`runs/${driver.target.deploymentId}/job/launches`);
+    const folder = join(
+      host.dataDir,
+      'process/runs',
+      driver.target.deploymentId,
+      'job/launches',
+      launch ?? '',
+    );
+    const pid = readFileSync(join(folder, 'pid'), 'utf8');
+    const record = JSON.parse(readFileSync(join(folder, 'launch.json'), 'utf8')) as object; // as it was written
+    rmSync(join(folder, 'pid'));
+    writeFileSync(
+      join(folder, 'launch.json'),
+      JSON.stringify({ ...record, startedAt: new Date().toISOString() }),
+    );
+    for (const answer of [await driver.apply(), await driver.observe(), await driver.remove()]) {
+      expect(answer.outcome.kind).toBe('inProgress');
+    }
+    expect((await processesOf(driver)).map((one) => one.pid)).toEqual(before);
+    writeFileSync(join(folder, 'pid'), pid);
+    expect((await driver.deploy()).outcome).toEqual({ kind: 'done' });
+    expect((await processesOf(driver)).map((one) => one.pid)).toEqual(before);
     await driver.settle(() => driver.remove());
   });
 
