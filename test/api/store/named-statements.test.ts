@@ -27,10 +27,10 @@ describe('named statements', () => {
     const statements = namedStatements(pool, { texts: 10, perSession: 10 });
     const text = "SELECT $1::text || '!', NULL";
     const before = (await session()).held;
-    expect(await statements.row(text, ['a'])).toEqual(['a!', null]);
+    expect(await statements.row(text, ['a'], true)).toEqual(['a!', null]);
     expect((await session()).held).toBe(before);
     for (const value of ['b', 'c', 'd']) {
-      expect(await statements.row(text, [value])).toEqual([`${value}!`, null]);
+      expect(await statements.row(text, [value], true)).toEqual([`${value}!`, null]);
     }
     expect((await session()).held).toBe(before + 1);
   });
@@ -41,7 +41,8 @@ describe('named statements', () => {
     let most = 0;
     for (let shape = 0; shape < 40; shape += 1) {
       const text = `SELECT ${shape}::text`;
-      for (let time = 0; time < 3; time += 1) expect(await statements.row(text, [])).toEqual([String(shape)]);
+      for (let time = 0; time < 3; time += 1)
+        expect(await statements.row(text, [], true)).toEqual([String(shape)]);
       const { pid, held } = await session();
       pids.add(pid);
       most = Math.max(most, held);
@@ -55,8 +56,8 @@ describe('named statements', () => {
     const statements = namedStatements(pool, { texts: 2, perSession: 100 });
     const before = (await session()).held;
     const ask = async (text: string) => {
-      await statements.row(text, []);
-      await statements.row(text, []);
+      await statements.row(text, [], true);
+      await statements.row(text, [], true);
     };
     await ask(`SELECT 'one'`);
     for (const other of ['two', 'three', 'four']) await ask(`SELECT '${other}'`);
@@ -66,7 +67,7 @@ describe('named statements', () => {
 
   it('take a session that failed for a new one, and go on', async () => {
     const statements = namedStatements(pool, { texts: 10, perSession: 10 });
-    await expect(statements.row('SELECT 1 / $1::int', [0])).rejects.toThrow(/division by zero/);
-    expect(await statements.row('SELECT 1 / $1::int', [1])).toEqual(['1']);
+    await expect(statements.row('SELECT 1 / $1::int', [0], true)).rejects.toThrow(/division by zero/);
+    expect(await statements.row('SELECT 1 / $1::int', [1], true)).toEqual(['1']);
   });
 });
