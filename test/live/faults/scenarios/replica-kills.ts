@@ -7,7 +7,7 @@ export const replicaKills = scenario({
   name: 'replica-kills',
   shows:
     'the others carry on when a replica is killed or stands still, and one that wakes up writes nothing of yesterday',
-  small: { servers: 3, clients: 9, kills: 2, sleeps: 1, sleepSeconds: 3, judgeTime: 0 },
+  small: { servers: 3, clients: 9, kills: 1, sleeps: 1, sleepSeconds: 3, judgeTime: 0 },
   full: { servers: 3, clients: 60, kills: 50, sleeps: 3, sleepSeconds: 30, judgeTime: 1 },
   rounds: 'kills',
   run: (context, size) =>
