@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 
@@ -32,13 +34,12 @@ export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): N
     sizeCalculation: (_value, text) => text.length,
   });
   const prepared = new WeakMap<PoolClient, Set<string>>();
-  let named = 0;
 
   function nameOf(text: string): string | undefined {
     const known = remembered.get(text);
     if (known?.name !== undefined) return known.name;
-    // Never given twice: a session may still hold the statement that had it.
-    const name = known && `read_${(named += 1)}`;
+    // Of the text alone: a session that still holds the statement of a text that was forgotten need not prepare it anew.
+    const name = known && `read_${createHash('sha256').update(text).digest('base64url')}`;
     remembered.set(text, { name });
     return name;
   }

@@ -59,7 +59,10 @@ interface Results {
   bytes: number;
 }
 
-export function createSharedExecution(pipeline: Pipeline, options: SharedExecutionOptions): SharedExecution {
+export function createSharedExecution(
+  pipeline: Pick<Pipeline, 'shareKey' | 'runEvent'>,
+  options: SharedExecutionOptions,
+): SharedExecution {
   const { onExecuted, keepBytes = KEEP_BYTES } = options;
   const groups = new Map<string, Group>();
   /** Oldest first. */

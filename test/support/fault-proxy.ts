@@ -43,6 +43,8 @@ interface Connection {
   readonly far: Socket;
   shape: Shape;
   cutAfter: { bytes: number; readonly fault: Fault } | undefined;
+  /** False once it was broken here, or one side went away. */
+  passes: boolean;
 }
 
 export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProxy> {
@@ -70,62 +72,13 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       return;
     }
     const far = own(connect({ ...goal, allowHalfOpen: true }));
-    const connection: Connection = { index: accepted, near, far, shape, cutAfter: undefined };
+    const connection: Connection = { index: accepted, near, far, shape, cutAfter: undefined, passes: true };
     live.add(connection);
-    near.pipe(far);
-    far.on('data', (chunk: Buffer) => pass(connection, chunk));
-    far.on('end', () => near.end());
-    // One side gone without an end: the other one is told the same way.
-    near.on('close', () => passEnd(connection, far, near));
-    far.on('close', () => passEnd(connection, near, far));
+    for (const socket of [near, far]) socket.on('close', () => live.delete(connection));
+    join(connection);
   });
 
-  /** One chunk to the near side: whatever the connection is like then, the next one comes when this one has gone. */
-  function pass(connection: Connection, chunk: Buffer): void {
-    if (!live.has(connection)) return;
-    const { near, far, cutAfter } = connection;
-    if (cutAfter && chunk.length > cutAfter.bytes) {
-      near.write(chunk.subarray(0, cutAfter.bytes));
-      breakOne(connection, cutAfter.fault);
-      return;
-    }
-    if (cutAfter) cutAfter.bytes -= chunk.length;
-    const { delayMs = 0, bytesPerSecond } = connection.shape;
-    const waitMs = delayMs + (bytesPerSecond === undefined ? 0 : (chunk.length / bytesPerSecond) * 1_000);
-    if (waitMs === 0) {
-      if (near.write(chunk)) return;
-      far.pause();
-      near.once('drain', () => far.resume());
-      return;
-    }
-    far.pause();
-    setTimeout(() => {
-      if (!live.has(connection)) return;
-      if (near.write(chunk)) far.resume();
-      else near.once('drain', () => far.resume());
-    }, waitMs);
-  }
-
-  function passEnd(connection: Connection, other: Socket, gone: Socket): void {
-    // A black-holed connection is not in the set any more: its other side must not notice.
-    if (!live.delete(connection) || other.destroyed) return;
-    if (gone.readableEnded) other.end();
-    else abort(other);
-  }
-
-  function breakOne(connection: Connection, fault: Fault): void {
-    live.delete(connection);
-    const { near, far } = connection;
-    for (const socket of [near, far]) {
-      socket.unpipe();
-      socket.removeAllListeners('data');
-      if (fault === 'FIN') socket.end(() => socket.destroy());
-      else if (fault === 'RST' || (fault === 'HALF_OPEN' && socket === far)) abort(socket);
-      else socket.resume();
-    }
-  }
-
-  const those = (chosen: Chosen): Connection[] => [...live].filter(chosen);
+  const those = (chosen: Chosen): Connection[] => [...live].filter((one) => one.passes && chosen(one));
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -137,7 +90,7 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
     host: '127.0.0.1',
     port,
     get live() {
-      return live.size;
+      return those(() => true).length;
     },
     get accepted() {
       return accepted;
@@ -175,6 +128,59 @@ export async function startFaultProxy(target: NetConnectOpts): Promise<FaultProx
       await closed;
     },
   };
+}
+
+function join(connection: Connection): void {
+  const { near, far } = connection;
+  near.pipe(far);
+  far.on('data', (chunk: Buffer) => pass(connection, chunk));
+  far.on('end', () => near.end());
+  // One side gone without an end: the other one is told the same way.
+  near.on('close', () => passEnd(connection, far, near));
+  far.on('close', () => passEnd(connection, near, far));
+}
+
+/** One chunk to the near side; the next one comes when this one has gone. */
+function pass(connection: Connection, chunk: Buffer): void {
+  const { near, far, cutAfter, shape } = connection;
+  if (!connection.passes) return;
+  if (cutAfter && chunk.length > cutAfter.bytes) {
+    near.write(chunk.subarray(0, cutAfter.bytes));
+    breakOne(connection, cutAfter.fault);
+    return;
+  }
+  if (cutAfter) cutAfter.bytes -= chunk.length;
+  const { delayMs = 0, bytesPerSecond = Infinity } = shape;
+  const waitMs = delayMs + (chunk.length / bytesPerSecond) * 1_000;
+  const write = (): void => {
+    if (!connection.passes) return;
+    if (near.write(chunk)) far.resume();
+    else near.once('drain', () => far.resume());
+  };
+  far.pause();
+  if (waitMs === 0) write();
+  else setTimeout(write, waitMs);
+}
+
+function passEnd(connection: Connection, other: Socket, gone: Socket): void {
+  // Of one that was broken here the other side must not notice.
+  if (!connection.passes) return;
+  connection.passes = false;
+  if (other.destroyed) return;
+  if (gone.readableEnded) other.end();
+  else abort(other);
+}
+
+function breakOne(connection: Connection, fault: Fault): void {
+  connection.passes = false;
+  const { near, far } = connection;
+  for (const socket of [near, far]) {
+    socket.unpipe();
+    socket.removeAllListeners('data');
+    if (fault === 'FIN') socket.end(() => socket.destroy());
+    else if (fault === 'RST' || (fault === 'HALF_OPEN' && socket === far)) abort(socket);
+    else socket.resume();
+  }
 }
 
 /** A local socket knows no reset; its end without a word is the same to the other side. */

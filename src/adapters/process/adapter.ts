@@ -14,7 +14,8 @@ import type { Host } from './host.js';
 import { layoutOf } from './layout.js';
 import { readLogs } from './logs.js';
 import { observe } from './observe.js';
-import { procfs } from './process-table.js';
+import { procfs, type ProcessTable } from './process-table.js';
+import { psTable } from './ps-table.js';
 import { redactor } from './redact.js';
 import { removeFrozen, removeLive } from './remove.js';
 import { identity, identityOf } from './reports.js';
@@ -31,6 +32,8 @@ export interface ProcessAdapterOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** At most about twice as much is kept of each resource's output. Default 10 MiB. */
   readonly logMaxBytes?: number;
+  /** How programs are found. Default: /proc on Linux, `ps` elsewhere. */
+  readonly table?: ProcessTable;
 }
 
 const LOG_MAX_BYTES = 10 * 1024 * 1024;
@@ -40,14 +43,15 @@ const LOG_MAX_BYTES = 10 * 1024 * 1024;
  * finds them by a mark in their environment, takes them over as they are, and knows how they ended meanwhile. Of several
  * servers on one folder, the one with the newest lease acts. Nothing is ever restarted by looking at it.
  *
- * Needs Linux: programs are found in /proc. On other systems every call is `blocked` with that reason.
+ * On Linux programs are found in /proc, on other Unix systems by `ps`, which sees less (ps-table.ts). On Windows every call is
+ * `blocked` with that reason.
  */
 export function processAdapter(options: ProcessAdapterOptions): Adapter {
   const { hostName, clock, log } = options;
   const host: Host = {
     name: hostName,
     layout: layoutOf(options.dataDir),
-    table: procfs,
+    table: options.table ?? (platform() === 'linux' ? procfs : psTable),
     clock,
     log,
     environment: options.environment,
@@ -124,10 +128,10 @@ async function guarded(
 }
 
 function unsupportedSystem(): AdapterOutcome | undefined {
-  if (platform() === 'linux') return undefined;
+  if (platform() !== 'win32') return undefined;
   return blocked(
     'UnsupportedSystem',
-    `runtimes of type \`process\` need Linux; this host runs ${platform()}`,
+    'runtimes of type `process` need a Unix system; this host runs Windows',
   );
 }
 

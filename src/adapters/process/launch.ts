@@ -17,15 +17,17 @@ import { MARK } from './words.js';
  * with every signal as it should be. `exec` runs no builtin of the shell. If a later lease acted, it leaves at once; whoever sees it
  * before its pid is written cannot know which, and waits.
  */
-const SCRIPT = `d=$1 f=$2
-shift 2
-exec 3>&2 2>/dev/null
-trap : TERM HUP INT QUIT
-[ -e "$f" ] || exit 125
-printf %s "$$" > "$d/pid" || exit 125
-(exec "$@" 2>&3 3>&-)
-printf %s "$?" > "$d/exit.new" && command -p mv -f "$d/exit.new" "$d/exit"
-`;
+const SCRIPT = [
+  'd=$1 f=$2',
+  'shift 2',
+  'exec 3>&2 2>/dev/null',
+  'trap : TERM HUP INT QUIT',
+  '[ -e "$f" ] || exit 125',
+  'printf %s "$$" > "$d/pid" || exit 125',
+  '(exec "$@" 2>&3 3>&-)',
+  'printf %s "$?" > "$d/exit.new" && command -p mv -f "$d/exit.new" "$d/exit"',
+  // One line: `ps` tells a process in one.
+].join('; ');
 
 /** Everything else of the server's environment stays with the server. */
 const INHERITED = ['PATH', 'HOME', 'LANG', 'TZ'] as const;

@@ -1,4 +1,4 @@
-import { answer, rememberedOf } from '../answers.js';
+import { answer, condition, NOTHING_RUNS, rememberedOf } from '../answers.js';
 import type { AdapterAnswer, AdapterTarget, InstanceReport } from '../contract.js';
 import { assess, type Assessment } from './assess.js';
 import { directoryThere } from './directory.js';
@@ -17,7 +17,6 @@ import {
   runtimeFacts,
   whenAgain,
 } from './reports.js';
-import { condition, NOTHING_RUNS } from '../answers.js';
 import { supports } from './spec.js';
 
 /** Looks at what the release names, or, without one, at what has a record. Rotates logs, and changes nothing else. */

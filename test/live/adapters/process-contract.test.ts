@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { describeAdapterContract } from '../../support/adapter-contract.js';
+import { psTable } from '../../../src/adapters/process/ps-table.js';
+import { describeAdapterContract, type AdapterSubject } from '../../support/adapter-contract.js';
 import { adapterTarget, resource } from '../../support/adapter-driver.js';
 import { binding, programHost, type ProgramHost } from '../../support/programs.js';
 
@@ -21,7 +22,7 @@ const second = resource({
   requires: ['data'],
 });
 
-describeAdapterContract('process', {
+const subject: AdapterSubject = {
   adapter: () => here().adapter(),
   target: () =>
     adapterTarget('process', [second, data, first], {
@@ -38,4 +39,10 @@ describeAdapterContract('process', {
   },
   size: 3,
   end: () => here().end(),
+};
+
+describeAdapterContract('process', subject);
+describeAdapterContract('process, found by ps', {
+  ...subject,
+  adapter: () => here().adapter({ table: psTable }),
 });

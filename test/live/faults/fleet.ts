@@ -3,6 +3,7 @@ import { newId } from '../../../src/kernel/ids.js';
 import type { Connection } from '../../../src/store/embedded.js';
 import { insertRow } from '../../../src/store/versioned.js';
 import { withClient, type TestDatabase } from '../../support/test-server.js';
+import { waitFor } from '../../support/wait-for.js';
 import type { LoggedChange } from './log-index.js';
 import type { Postgres } from './postgres.js';
 import type { Random } from './random.js';
@@ -32,6 +33,7 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+const HEAD_MS = 60_000;
 const NAMES = ['one', 'two', 'three'];
 const STAMP = { actor: 'system:test', reason: null, traceId: null };
 
@@ -69,14 +71,7 @@ export async function startFleet({
       return random.pick(running.length > 0 ? running : servers);
     },
     sql,
-    async head() {
-      for (const server of servers) {
-        const answer = await post(server.url, '{ head }', {}).catch(() => undefined);
-        const head = (answer?.data as { head?: string } | null | undefined)?.head; // what was asked for
-        if (head !== undefined) return head;
-      }
-      throw new Error('no server tells where the log stands');
-    },
+    head: () => waitFor(() => headOf(servers), 'a server tells where the log stands', HEAD_MS),
     readLog: () => readLog(sql),
     async readStored() {
       const rows = await sql<{ id: string; version: number }>(
@@ -86,6 +81,15 @@ export async function startFleet({
     },
     close,
   };
+}
+
+async function headOf(servers: readonly Server[]): Promise<string | undefined> {
+  for (const server of servers) {
+    const answer = await post(server.url, '{ head }', {}).catch(() => undefined);
+    const head = (answer?.data as { head?: string } | null | undefined)?.head; // what was asked for
+    if (head !== undefined) return head;
+  }
+  return undefined;
 }
 
 function seed(connection: Connection, count: number): Promise<readonly string[]> {

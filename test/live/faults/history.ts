@@ -35,8 +35,8 @@ export interface Recorder {
   readonly entries: readonly Entry[];
   add(who: string, server: string, deed: Deed): void;
   count(type: Deed['type']): number;
-  /** One JSON object a line. */
-  save(file: string): void;
+  /** One JSON object a line; what the database's log said comes behind. */
+  save(file: string, log: readonly object[]): void;
 }
 
 /** Above it a run keeps nothing but counts and is refused: a validator must never judge half of what happened. */
@@ -62,17 +62,14 @@ export function createRecorder(): Recorder {
       entries.push({ n: entries.length, who, server, ...kept });
     },
     count: (type) => counts.get(type) ?? 0,
-    save(file) {
+    save(file, log) {
       mkdirSync(dirname(file), { recursive: true });
-      const chunks: string[] = [];
-      for (const entry of entries) {
-        chunks.push(
-          JSON.stringify(entry, (_key, value: unknown) =>
-            value instanceof Map ? Object.fromEntries(value as Map<string, unknown>) : value,
-          ),
-        );
-      }
-      writeFileSync(file, chunks.join('\n'));
+      const plain = (_key: string, value: unknown): unknown => {
+        if (value instanceof Map) return Object.fromEntries(value as Map<string, unknown>);
+        return typeof value === 'bigint' ? String(value) : value;
+      };
+      const lines = [...entries, ...log.map((row) => ({ type: 'logged', ...row }))];
+      writeFileSync(file, lines.map((line) => JSON.stringify(line, plain)).join('\n'));
     },
   };
 }

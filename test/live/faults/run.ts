@@ -52,6 +52,7 @@ export class Run {
   readonly #leftProblems: string[] = [];
   readonly #counts: Record<string, number> = {};
   readonly #startedMs = performance.now();
+  #logged: readonly object[] = [];
   #faults = 0;
   #named = 0;
 
@@ -118,11 +119,11 @@ export class Run {
   }
 
   /** Half take every transition from now on, half watch. */
-  async openMany(count: number, leaves = 0): Promise<void> {
+  async openMany(count: number, over: Partial<StreamClientOptions> = {}): Promise<void> {
     const after = await this.fleet.head();
     for (let made = 0; made < count; made += 1) {
-      if (made % 2 === 0) this.open('EVERY', { after, leaves });
-      else this.open('LATEST', { leaves });
+      if (made % 2 === 0) this.open('EVERY', { ...over, after });
+      else this.open('LATEST', over);
     }
     await this.until(
       () => this.clients.every((client) => client.open && client.cursor !== null),
@@ -183,6 +184,7 @@ export class Run {
 
   async #judge(): Promise<void> {
     const rows = await this.fleet.readLog();
+    this.#logged = rows;
     const log = indexLog(rows);
     const stored = await this.fleet.readStored();
     const end = await this.fleet.head();
@@ -212,7 +214,7 @@ export class Run {
     this.count('faults', this.#faults);
     if (this.#problems.length > 0) {
       const file = `${keepIn}/${scenario}-${seed}.jsonl`;
-      this.recorder.save(file);
+      this.recorder.save(file, this.#logged);
       this.problem(`the history is kept in ${file}`);
     }
     await this.fleet.close();

@@ -2,7 +2,8 @@
  * A server like any other, from `dist/`, that its parent may interrupt: at a failpoint, or by moving its clock. It is told
  * over IPC what to do; nothing else could tell it.
  */
-import { runServer } from '../../../dist/main.js';
+// By a name that tools do not follow: there is no `dist/` before the first build.
+const { runServer } = await import(new URL('../../../dist/main.js', import.meta.url).href);
 
 /** @type {Map<string, { action: 'KILL' | 'STALL' | 'THROW', skip: number, times: number, ms: number }>} */
 const armed = new Map();

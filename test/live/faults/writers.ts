@@ -29,6 +29,8 @@ export interface ApiWriterOptions {
   readonly keyed?: number;
   /** Between two mutations. */
   readonly paceMs?: number;
+  /** For an answer, before its outcome counts as unknown. */
+  readonly answerMs?: number;
 }
 
 const ANSWER_MS = 2_500;
@@ -58,18 +60,23 @@ interface Answer {
 }
 
 /** Rejects when no whole answer comes. */
-export async function post(url: string, query: string, variables: object): Promise<Answer> {
+export async function post(
+  url: string,
+  query: string,
+  variables: object,
+  answerMs = ANSWER_MS,
+): Promise<Answer> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ query, variables }),
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: AbortSignal.timeout(answerMs),
   });
   return (await response.json()) as Answer; // GraphQL over HTTP, of the selections above
 }
 
 export function startApiWriter(options: ApiWriterOptions): Writer {
-  const { who, recorder, random, objects, keyed = 0.5, paceMs = 0 } = options;
+  const { who, recorder, random, objects, keyed = 0.5, paceMs = 0, answerMs } = options;
   const seen = new Map<string, Seen>();
   const stopping = new AbortController();
   let done = 0;
@@ -83,7 +90,12 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
     const door = options.door();
     recorder.add(who, door.name, { type: 'sent', op, object, expected: from.version });
     try {
-      const answer = await post(door.url, PATCH, { input: key ? { ...input, idempotencyKey: op } : input });
+      const answer = await post(
+        door.url,
+        PATCH,
+        { input: key ? { ...input, idempotencyKey: op } : input },
+        answerMs,
+      );
       const result = answer.data?.patchDeploymentStatus;
       const facts = result?.deployment ?? result?.current;
       if (!result) throw new Error(answer.errors?.[0]?.extensions?.code ?? 'no data');

@@ -32,7 +32,7 @@ type ChaosSize = { servers: number; clients: number; writers: number; faults: nu
 
 function once(context: RunContext, size: ChaosSize): Promise<Verdict> {
   return withRun(context, { servers: size.servers, objects: 12 }, async (run) => {
-    await run.openMany(size.clients, LEAVES);
+    await run.openMany(size.clients, { leaves: LEAVES });
     run.write(size.writers, { paceMs: 2 });
     run.writeBeside({ paceMs: 15 });
     await run.progress(size.between);

@@ -27,7 +27,7 @@ export const endurance = scenario({
   minutes: 'minutes',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 30 }, async (run) => {
-      await run.openMany(size.clients, LEAVES);
+      await run.openMany(size.clients, { leaves: LEAVES });
       run.write(4, { paceMs: size.paceMs });
       run.writeBeside({ paceMs: size.paceMs });
       const endMs = performance.now() + size.minutes * 60_000;

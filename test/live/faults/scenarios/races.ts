@@ -45,9 +45,14 @@ async function race(run: Run, object: string, expected: number, racers: number):
       const server = run.fleet.any(run.random);
       const who = `racer-${racer}`;
       run.recorder.add(who, server.name, { type: 'sent', op, object, expected });
-      const answer = await post(server.url, PATCH, {
-        input: { id: object, expectedVersion: expected, phase, reason: 'Raced', message: op },
-      });
+      const answer = await post(
+        server.url,
+        PATCH,
+        {
+          input: { id: object, expectedVersion: expected, phase, reason: 'Raced', message: op },
+        },
+        60_000,
+      );
       const result = (answer.data as Raced | null | undefined)?.patchDeploymentStatus; // what was asked for
       if (result?.deployment) {
         run.recorder.add(who, server.name, {

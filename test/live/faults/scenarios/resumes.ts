@@ -2,20 +2,25 @@ import { FAULTS } from '../../../support/fault-proxy.js';
 import { withRun } from '../run.js';
 import { scenario } from '../scenario.js';
 
-/** Of a hundred events one makes its reader go away and come back. */
-const LEAVES = 0.01;
-
 /** All connections are cut in every round, each in a way of its own; now and then a server dies with them. */
 export const resumes = scenario({
   name: 'resumes',
   shows: 'clients that are cut at random resume on any server with 0 lost and 0 repeated',
-  small: { clients: 24, rounds: 6, servers: 2, killEvery: 3, settle: 20 },
-  full: { clients: 500, rounds: 50, servers: 2, killEvery: 10, settle: 40 },
+  small: { clients: 24, rounds: 4, servers: 2, killEvery: 2, settle: 20, leavesPerMille: 10, idleMs: 3_000 },
+  full: {
+    clients: 500,
+    rounds: 50,
+    servers: 2,
+    killEvery: 10,
+    settle: 40,
+    leavesPerMille: 1,
+    idleMs: 10_000,
+  },
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
-      await run.openMany(size.clients, LEAVES);
-      run.write(2, { paceMs: 60 });
+      await run.openMany(size.clients, { leaves: size.leavesPerMille / 1_000, idleMs: size.idleMs });
+      run.write(2, { paceMs: 60, answerMs: size.idleMs });
       run.writeBeside({ paceMs: 100 });
       for (let round = 1; round <= size.rounds; round += 1) {
         const goal = run.resumes + size.clients;

@@ -1,5 +1,5 @@
 import { covers, nameOf, type LogIndex } from '../log-index.js';
-import { hold } from './held.js';
+import { hold, missed } from './held.js';
 import { findings, streamsOf, where, type Session, type Validator } from './judged.js';
 
 /** A bookmark promises that everything before it was told: nothing that its cursor covers is missing, or comes later. */
@@ -32,8 +32,7 @@ function judge(session: Session, held: Map<string, number>, log: LogIndex): read
       bookmark = entry.cursor;
       if (since === null) continue;
       for (const row of log.between(since, bookmark, session.mode)) {
-        const known =
-          session.mode === 'EVERY' ? told.has(nameOf(row)) : (held.get(row.object) ?? 0) >= row.version;
+        const known = session.mode === 'EVERY' ? told.has(nameOf(row)) : !missed(log, held, row, bookmark);
         if (!known) said.push(`${where(session)}: a bookmark covers ${nameOf(row)}, which was not told`);
       }
     }

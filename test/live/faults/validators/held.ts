@@ -1,5 +1,4 @@
-import type { LogIndex } from '../log-index.js';
-import { covers } from '../log-index.js';
+import { covers, type LogIndex, type LoggedChange } from '../log-index.js';
 import type { StreamEntry } from './judged.js';
 
 /** What the reader of a LATEST stream holds after each entry. Objects are never deleted in these histories. */
@@ -29,4 +28,19 @@ export function newestCovered(log: LogIndex, cursor: string): ReadonlyMap<string
     if (row) newest.set(object, row.version);
   }
   return newest;
+}
+
+/**
+ * Whether the reader has missed a change that its place covers. A newer one takes the place of one that still waits: so it
+ * may be that the change itself never comes, as long as a later one is to come behind this place.
+ */
+export function missed(
+  log: LogIndex,
+  held: ReadonlyMap<string, number>,
+  row: LoggedChange,
+  place: string,
+): boolean {
+  if ((held.get(row.object) ?? 0) >= row.version) return false;
+  const newest = log.objects.get(row.object)?.at(-1);
+  return newest === undefined || covers(place, newest);
 }

@@ -1,5 +1,5 @@
 import { nameOf } from '../log-index.js';
-import { hold, newestCovered } from './held.js';
+import { hold, missed, newestCovered } from './held.js';
 import {
   findings,
   lastCursor,
@@ -64,9 +64,9 @@ function behind({ who, sessions }: StreamHistory, { log }: Judged): readonly str
   const last = sessions.at(-1);
   const place = last && lastCursor(last);
   if (!place) return [];
-  return [...newestCovered(log, place)]
-    .filter(([object, version]) => (held.get(object) ?? 0) < version)
-    .map(
-      ([object, version]) => `${who}: holds ${object}@${held.get(object) ?? 0}, its place covers @${version}`,
-    );
+  return [...newestCovered(log, place)].flatMap(([object, version]) => {
+    const row = log.row(object, version);
+    if (!row || !missed(log, held, row, place)) return [];
+    return [`${who}: holds ${object}@${held.get(object) ?? 0}, its place covers @${version}`];
+  });
 }

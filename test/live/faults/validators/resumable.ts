@@ -1,5 +1,5 @@
 import { covers, nameOf, type LogIndex } from '../log-index.js';
-import { hold } from './held.js';
+import { hold, missed } from './held.js';
 import { findings, lastCursor, streamsOf, where, type Session, type Validator } from './judged.js';
 
 /**
@@ -48,6 +48,6 @@ function unheld(
 ): readonly string[] {
   return log
     .between(after, place, 'LATEST')
-    .filter(({ object, version }) => (held.get(object) ?? 0) < version)
+    .filter((row) => missed(log, held, row, place))
     .map(nameOf);
 }
