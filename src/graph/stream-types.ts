@@ -52,7 +52,8 @@ export function addStreamTypes(builder: Builder) {
     interfaces: [event],
   });
   const bookmark = builder.objectRef<EventBase>('Bookmark').implement({
-    description: 'Nothing happened that you watch, up to this cursor. Sent about each 15 s of silence.',
+    description:
+      'All that you watch and that happened up to this cursor was told, or is told behind it as a newer state. Sent about each 15 s of silence, and before the server closes the connection.',
     interfaces: [event],
   });
   const resetReason = addEnum(builder, 'ResetReason', 'Why a watch starts over.', {

@@ -41,8 +41,9 @@ describe('named statements', () => {
     let most = 0;
     for (let shape = 0; shape < 40; shape += 1) {
       const text = `SELECT ${shape}::text`;
-      for (let time = 0; time < 3; time += 1)
+      for (let time = 0; time < 3; time += 1) {
         expect(await statements.row(text, [], true)).toEqual([String(shape)]);
+      }
       const { pid, held } = await session();
       pids.add(pid);
       most = Math.max(most, held);
