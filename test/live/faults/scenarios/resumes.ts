@@ -6,22 +6,32 @@ import { scenario } from '../scenario.js';
 export const resumes = scenario({
   name: 'resumes',
   shows: 'clients that are cut at random resume on any server with 0 lost and 0 repeated',
-  small: { clients: 24, rounds: 4, servers: 2, killEvery: 2, settle: 20, leavesPerMille: 10, idleMs: 3_000 },
+  small: {
+    clients: 24,
+    rounds: 4,
+    servers: 2,
+    killEvery: 2,
+    settle: 20,
+    leavesPerMille: 10,
+    idleMs: 3_000,
+    besideMs: 100,
+  },
   full: {
     clients: 500,
     rounds: 50,
     servers: 2,
     killEvery: 10,
-    settle: 40,
+    settle: 20,
     leavesPerMille: 1,
-    idleMs: 10_000,
+    idleMs: 5_000,
+    besideMs: 300,
   },
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
       await run.openMany(size.clients, { leaves: size.leavesPerMille / 1_000, idleMs: size.idleMs });
-      run.write(2, { paceMs: 60, answerMs: size.idleMs });
-      run.writeBeside({ paceMs: 100 });
+      run.write(2, { paceMs: 60 });
+      run.writeBeside({ paceMs: size.besideMs });
       for (let round = 1; round <= size.rounds; round += 1) {
         const goal = run.resumes + size.clients;
         for (const server of run.fleet.servers) {
