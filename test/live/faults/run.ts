@@ -75,6 +75,7 @@ export class Run {
 
   problem(text: string): void {
     this.#problems.push(text);
+    this.context.say?.(`! ${text}`);
   }
   count(name: string, value: number): void {
     this.#counts[name] = value;

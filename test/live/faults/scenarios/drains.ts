@@ -11,8 +11,16 @@ export const drains = scenario({
   name: 'drains',
   shows:
     'a drain fails no mutation, spreads its closes, waits for no body that never comes, and loses nothing',
-  small: { servers: 2, clients: 20, drains: 1, noticeSeconds: 1, spreadSeconds: 1, judgeTime: 0 },
-  full: { servers: 2, clients: 300, drains: 20, noticeSeconds: 2, spreadSeconds: 5, judgeTime: 1 },
+  small: { servers: 2, clients: 20, drains: 1, noticeSeconds: 1, spreadSeconds: 1, judgeTime: 0, paceMs: 0 },
+  full: {
+    servers: 2,
+    clients: 300,
+    drains: 20,
+    noticeSeconds: 2,
+    spreadSeconds: 5,
+    judgeTime: 1,
+    paceMs: 100,
+  },
   rounds: 'drains',
   async run(context, size) {
     const env = {
@@ -23,7 +31,7 @@ export const drains = scenario({
       const balancer = balance(run);
       try {
         await run.openMany(size.clients);
-        run.write(8, { door: () => run.random.pick(balancer.ready), answerMs: 30_000 });
+        run.write(8, { paceMs: size.paceMs, door: () => run.random.pick(balancer.ready), answerMs: 30_000 });
         run.writeBeside({ paceMs: 50 });
         const crowds: number[] = [];
         for (let drain = 0; drain < size.drains; drain += 1) {
