@@ -15,6 +15,7 @@ export const resumes = scenario({
     leavesPerMille: 10,
     idleMs: 3_000,
     besideMs: 100,
+    paceMs: 60,
   },
   full: {
     clients: 500,
@@ -24,13 +25,14 @@ export const resumes = scenario({
     settle: 20,
     leavesPerMille: 1,
     idleMs: 5_000,
-    besideMs: 300,
+    besideMs: 1_000,
+    paceMs: 200,
   },
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
       await run.openMany(size.clients, { leaves: size.leavesPerMille / 1_000, idleMs: size.idleMs });
-      run.write(2, { paceMs: 60 });
+      run.write(2, { paceMs: size.paceMs });
       run.writeBeside({ paceMs: size.besideMs });
       for (let round = 1; round <= size.rounds; round += 1) {
         const goal = run.resumes + size.clients;
