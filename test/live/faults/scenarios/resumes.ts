@@ -24,14 +24,18 @@ export const resumes = scenario({
     killEvery: 10,
     settle: 20,
     leavesPerMille: 1,
-    idleMs: 5_000,
+    idleMs: 10_000,
     besideMs: 1_000,
     paceMs: 200,
   },
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
-      await run.openMany(size.clients, { leaves: size.leavesPerMille / 1_000, idleMs: size.idleMs });
+      await run.openMany(size.clients, {
+        leaves: size.leavesPerMille / 1_000,
+        idleMs: size.idleMs,
+        connectMs: 2 * size.idleMs,
+      });
       run.write(2, { paceMs: size.paceMs });
       run.writeBeside({ paceMs: size.besideMs });
       for (let round = 1; round <= size.rounds; round += 1) {
