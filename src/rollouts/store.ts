@@ -1,0 +1,206 @@
+import type { PoolClient } from 'pg';
+
+import type { Grant } from '../access/grant.js';
+import { MESSAGE_MAX_BYTES } from '../kernel/conditions.js';
+import { newId, type DeploymentId, type RolloutId } from '../kernel/ids.js';
+import type { JsonObject } from '../kernel/json.js';
+import { cutToBytes } from '../kernel/text.js';
+import type { Queryable } from '../store/database.js';
+import { storedPart } from '../store/malformed.js';
+import type { RolloutRow } from '../store/rows.js';
+import { columnList } from '../store/tables.js';
+import { insertRow, readRowWithin, updateRow, type Settable, type Stamp } from '../store/versioned.js';
+import type { RolloutChange, RolloutOperation, RolloutPhase, RolloutState } from './model.js';
+import { storedRolloutErrorSchema } from './stored.js';
+
+/**
+ * The deploy lock and the rollouts that take it. Every function that takes or gives the lock is meant for the inside of a
+ * transaction: lock, rollout and what became of the deployment stand or fall together. Time is the database's own
+ * (`now()`, the start of the transaction), one clock for all replicas; the boundary instant counts as expired.
+ */
+type Rolling = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget' | 'deployment:report' | 'system:sweep'>;
+
+/** Life of the lock without a sign of its holder. */
+export const DEPLOY_LOCK_SECONDS = 30 * 60;
+
+export interface DeployLockRow {
+  readonly deploymentId: string;
+  readonly namespace: string;
+  readonly rolloutId: string;
+  readonly startedBy: string;
+  readonly acquiredAt: Date;
+  readonly expiresAt: Date;
+}
+
+const LOCK_COLUMNS =
+  'l.deployment_id AS "deploymentId", l.namespace, l.rollout_id AS "rolloutId", l.started_by AS "startedBy",' +
+  ' l.acquired_at AS "acquiredAt", l.expires_at AS "expiresAt"';
+
+/**
+ * Whether the lock `l` may be taken: the one predicate of "is it locked?" and of "may I take it?". A holder that is not
+ * there may not have been written yet: it holds until it expires.
+ */
+const TAKEABLE =
+  '(l.expires_at <= now() OR EXISTS (SELECT FROM rollout h WHERE h.id = l.rollout_id AND h.outcome IS NOT NULL))';
+
+/** The lock that holds the deployment now; undefined if it is free. */
+export async function lockHeld(db: Queryable, deploymentId: string): Promise<HeldLock | undefined> {
+  const result = await db.query<HeldLock>({
+    name: 'deploy_lock_held',
+    text:
+      `SELECT ${LOCK_COLUMNS}, r.phase FROM deploy_lock l LEFT JOIN rollout r ON r.id = l.rollout_id` +
+      ` WHERE l.deployment_id = $1 AND NOT ${TAKEABLE}`,
+    values: [deploymentId],
+  });
+  return result.rows[0];
+}
+
+export interface HeldLock extends DeployLockRow {
+  /** Of its rollout; null if that is not there. */
+  readonly phase: RolloutPhase | null;
+}
+
+/** Takes the lock or, for the rollout that has it, extends it. False if another one holds it; then nothing is written. */
+export async function lockTake(
+  tx: PoolClient,
+  _grant: Rolling,
+  lock: { readonly deploymentId: string; readonly namespace: string; readonly rolloutId: RolloutId; readonly startedBy: string },
+): Promise<boolean> {
+  const result = await tx.query({
+    name: 'deploy_lock_take',
+    text:
+      'INSERT INTO deploy_lock AS l (deployment_id, namespace, rollout_id, started_by, acquired_at, expires_at)' +
+      ` VALUES ($1, $2, $3, $4, now(), now() + interval '${DEPLOY_LOCK_SECONDS} seconds')` +
+      ' ON CONFLICT (deployment_id) DO UPDATE SET rollout_id = excluded.rollout_id, started_by = excluded.started_by,' +
+      ' acquired_at = CASE WHEN l.rollout_id = excluded.rollout_id THEN l.acquired_at ELSE excluded.acquired_at END,' +
+      ` expires_at = excluded.expires_at WHERE l.rollout_id = excluded.rollout_id OR ${TAKEABLE}` +
+      ' RETURNING 1',
+    values: [lock.deploymentId, lock.namespace, lock.rolloutId, lock.startedBy],
+  });
+  return result.rows.length === 1;
+}
+
+/** Takes it whoever holds it: deletion pre-empts. */
+export async function lockSeize(
+  tx: PoolClient,
+  _grant: Rolling,
+  lock: { readonly deploymentId: string; readonly namespace: string; readonly rolloutId: RolloutId; readonly startedBy: string },
+): Promise<void> {
+  await tx.query({
+    name: 'deploy_lock_seize',
+    text:
+      'INSERT INTO deploy_lock AS l (deployment_id, namespace, rollout_id, started_by, acquired_at, expires_at)' +
+      ` VALUES ($1, $2, $3, $4, now(), now() + interval '${DEPLOY_LOCK_SECONDS} seconds')` +
+      ' ON CONFLICT (deployment_id) DO UPDATE SET rollout_id = excluded.rollout_id, started_by = excluded.started_by,' +
+      ' acquired_at = excluded.acquired_at, expires_at = excluded.expires_at',
+    values: [lock.deploymentId, lock.namespace, lock.rolloutId, lock.startedBy],
+  });
+}
+
+/**
+ * The fence: true, and the lock's life begun anew, only if the rollout holds it and it has not expired. What is written in
+ * the same transaction is then written under the lock.
+ */
+export async function lockProve(tx: PoolClient, deploymentId: string, rolloutId: string): Promise<boolean> {
+  const result = await tx.query({
+    name: 'deploy_lock_prove',
+    text:
+      `UPDATE deploy_lock SET expires_at = now() + interval '${DEPLOY_LOCK_SECONDS} seconds'` +
+      ' WHERE deployment_id = $1 AND rollout_id = $2 AND expires_at > now() RETURNING 1',
+    values: [deploymentId, rolloutId],
+  });
+  return result.rows.length === 1;
+}
+
+/** Gives it back; by anybody but its holder, nothing happens. */
+export async function lockRelease(tx: Queryable, deploymentId: string, rolloutId: string): Promise<void> {
+  await tx.query({
+    name: 'deploy_lock_release',
+    text: 'DELETE FROM deploy_lock WHERE deployment_id = $1 AND rollout_id = $2',
+    values: [deploymentId, rolloutId],
+  });
+}
+
+export interface NewRollout {
+  readonly id: RolloutId;
+  readonly deploymentId: DeploymentId;
+  readonly namespace: string;
+  readonly operation: RolloutOperation;
+  readonly fromReleaseId: string | null;
+  readonly toReleaseId: string | null;
+  /** Begins as an active one: nothing is to be built. */
+  readonly activatedAt: Date | null;
+  readonly source?: JsonObject | null | undefined;
+  readonly logUrl?: string | null | undefined;
+  readonly parentRolloutId?: string | null | undefined;
+  readonly startedBy: string;
+  readonly message?: string | null | undefined;
+}
+
+export function newRolloutId(): RolloutId {
+  return newId('ROLLOUT');
+}
+
+export function rolloutInsert(
+  tx: Queryable,
+  _grant: Rolling,
+  rollout: NewRollout,
+  stamp: Stamp,
+): Promise<RolloutRow> {
+  const { id, activatedAt, source, logUrl, parentRolloutId, message, ...values } = rollout;
+  const row: Settable<'rollout'> = {
+    ...values,
+    activatedAt,
+    phase: activatedAt === null ? 'PREPARING' : 'ACTIVATING',
+    source: source ?? null,
+    logUrl: logUrl ?? null,
+    parentRolloutId: parentRolloutId ?? null,
+    message: message ?? null,
+  };
+  return insertRow(tx, 'rollout', id, row, stamp);
+}
+
+/** What was decided about the row; undefined when it has moved on since. */
+export function rolloutChange(
+  tx: Queryable,
+  _grant: Rolling,
+  decidedOn: RolloutRow,
+  change: RolloutChange,
+  stamp: Stamp,
+): Promise<RolloutRow | undefined> {
+  const { error } = change;
+  return updateRow(
+    tx,
+    'rollout',
+    decidedOn.id,
+    decidedOn.version,
+    error ? { ...change, error: { ...error, message: cutToBytes(error.message, MESSAGE_MAX_BYTES) } } : change,
+    stamp,
+  );
+}
+
+export function rolloutRead(db: Queryable, grant: Grant, id: RolloutId): Promise<RolloutRow | undefined> {
+  return readRowWithin(db, 'rollout', id, grant.namespaces);
+}
+
+/** The unfinished ones of a deployment, newest first: more than one when a lock ran out under an older one. */
+export async function rolloutsUnfinished(
+  db: Queryable,
+  deploymentId: string,
+): Promise<readonly RolloutRow[]> {
+  const result = await db.query<RolloutRow>({
+    name: 'rollouts_unfinished',
+    text:
+      `SELECT ${columnList('rollout')} FROM rollout WHERE deployment_id = $1 AND outcome IS NULL` +
+      ' ORDER BY created_at DESC, id DESC FOR UPDATE',
+    values: [deploymentId],
+  });
+  return result.rows;
+}
+
+/** The row as decisions see it. Throws MalformedObjectError for what cannot be read. */
+export function rolloutState(row: RolloutRow): RolloutState {
+  const { operation, phase, activatedAt, cancelRequestedAt, outcome, finishedAt, message } = row;
+  const error = storedPart(storedRolloutErrorSchema, 'ROLLOUT', row.id, 'error', row.error);
+  return { operation, phase, activatedAt, cancelRequestedAt, outcome, finishedAt, message, error };
+}
