@@ -1,142 +1,108 @@
 /**
- * Fan-out: N subscribers over WebSocket, one change a time, until each has it. Limit: a raw `ws` server that writes one
- * pre-built frame of the same size to every socket. Ours: `deploymentPhaseChanged` in five documents, a change being a
- * real patch over HTTP that is committed and logged.
+ * Fan-out: N subscribers, one change a time, until each has it. Limit: a raw `ws` server that writes one pre-built frame
+ * of the same size to every socket. Ours: `deploymentPhaseChanged` over WebSocket and as event streams, a change being a
+ * real patch over HTTP that is committed and logged. Peers: the same documents, a change being an event in memory.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-
+import { startPeer } from '../peers/start.js';
 import type { Closing } from '../support/closing.js';
-import { compare, type Contender, type Summary } from '../support/contender.js';
+import { compare, type Summary } from '../support/contender.js';
 import { seedDeployments } from '../support/fixture.js';
 import type { Options } from '../support/options.js';
 import { embeddedPostgres, type Postgres } from '../support/postgres.js';
-import { residentKib } from '../support/processes.js';
 import { figure, ratio, type Group, type Report } from '../support/report.js';
 import { startServer } from '../support/server.js';
-import { startWorker, type Worker } from '../support/worker.js';
+import { startWorker } from '../support/worker.js';
+import { documentsOf } from './documents.js';
 import type { LimitServer } from './limit-server-worker.js';
-import type { SubscribersWorker } from './subscribers-worker.js';
+import { subscribed, type Subscribed } from './subscribed.js';
 
-const FIELDS = [
-  'cursor deployment { id status { phase } }',
-  'cursor to deployment { id version }',
-  'cursor from to reason deployment { id name status { phase } }',
-  'cursor at to version deployment { id namespace name app }',
-  'cursor at from to message actor deployment { id labels status { phase summary } }',
-];
-const DOCUMENTS = FIELDS.map((fields) => `subscription { deploymentPhaseChanged { ${fields} } }`);
+const PEERS = [
+  { name: 'graphql-ws', file: 'graphql-ws.mjs', scheme: 'ws:' },
+  { name: 'Mercurius, jit', file: 'mercurius-subscriptions.mjs', scheme: 'ws:' },
+  { name: 'Yoga, event streams', file: 'yoga-sse.mjs', scheme: 'http:' },
+] as const;
+const OURS = [
+  { name: 'Slipway', scheme: 'ws:' },
+  { name: 'Slipway, event streams', scheme: 'http:' },
+] as const;
+type Scheme = (typeof PEERS)[number]['scheme'];
 
-/** Opened and closed again first, so that what a server allocates once is not counted for subscriptions. */
-const WARM_UP_SOCKETS = 200;
-/** With fewer, what a server allocates for itself meanwhile is more than what they take. */
-const MEASURABLE = 1_000;
-/** For what is freed or allocated late to show in the resident size. */
-const SETTLE_MS = 2_000;
-
-/** With every subscriber open. */
-interface FanOut extends Contender {
-  /** KiB of the server's memory per idle subscription; null where the system does not tell. */
-  readonly idleKib: number | null;
+interface Setting {
+  readonly postgres: Postgres;
+  readonly count: number;
+  readonly documents: readonly string[];
+  readonly options: Options;
+  readonly closing: Closing;
 }
 
 export async function benchFanOut(options: Options, closing: Closing): Promise<Report> {
   const postgres = await embeddedPostgres(closing, 'socket');
   const groups: Group[] = [];
-  const notes: string[] = [];
-  for (const count of options.subscribers) {
-    const ours = await startOurs(postgres, count, options, closing);
-    const limit = await startLimit(ours.messageBytes, count, options.inFlight, closing);
-    const summaries = await compare([limit, ours], options);
-    groups.push({ title: `${count} subscribers`, unit: 'deliveries', summaries });
-    notes.push(noteOf(count, summaries, [limit, ours]));
-    for (const contender of [limit, ours]) await contender.stop();
+  const notes: string[] = [
+    'A change of Slipway is a patch over HTTP, committed and logged; of the others an event in memory.',
+  ];
+  for (const groupCount of options.groups) {
+    for (const count of options.subscribers) {
+      const setting = { postgres, count, documents: documentsOf(groupCount), options, closing };
+      const contenders = await contendersOf(setting);
+      const summaries = await compare(contenders, options);
+      const title = `${count} subscribers, ${groupCount} documents`;
+      groups.push({ title, unit: 'deliveries', summaries });
+      notes.push(noteOf(title, summaries, contenders));
+      for (const contender of contenders) await contender.stop();
+    }
   }
   return { name: 'fanout', options, groups, notes };
 }
 
-function noteOf(count: number, [limit, ours]: readonly Summary[], contenders: readonly FanOut[]): string {
-  const cpu = ratio(ours?.cpuMs ?? 0, limit?.cpuMs ?? 0);
-  const memory = contenders.map(({ name, idleKib }) => `${figure(idleKib)} KiB (${name})`).join(', ');
-  return `${count} subscribers: CPU per delivery ${cpu} of the limit; memory per idle subscription ${memory}.`;
+async function contendersOf(setting: Setting): Promise<Subscribed[]> {
+  const ours: Subscribed[] = [];
+  for (const { name, scheme } of OURS) ours.push(await startOurs(name, scheme, setting));
+  // Its one frame is as large as ours are in the mean.
+  const limit = await startLimit(ours[0]?.messageBytes ?? 0, setting);
+  const peers: Subscribed[] = [];
+  for (const { name, file, scheme } of PEERS) peers.push(await startPeers(name, file, scheme, setting));
+  return [limit, ...ours, ...peers];
 }
 
-async function startOurs(postgres: Postgres, count: number, options: Options, closing: Closing) {
+function noteOf(title: string, [limit, ...others]: readonly Summary[], contenders: readonly Subscribed[]) {
+  const cpu = others.map((other) => `${ratio(other.cpuMs ?? 0, limit?.cpuMs ?? 0)} (${other.contender})`);
+  const memory = contenders.map(({ name, idleKib }) => `${figure(idleKib)} KiB (${name})`);
+  return (
+    `${title}: CPU per delivery to the limit's ${cpu.join(', ')}; ` +
+    `memory per idle subscription ${memory.join(', ')}.`
+  );
+}
+
+async function startOurs(name: string, scheme: Scheme, setting: Setting): Promise<Subscribed> {
+  const { postgres, count, documents, options, closing } = setting;
   let deploymentId = '';
   const database = await postgres.createDatabase(async (client) => {
     const { deploymentIds } = await seedDeployments(client, 1);
     deploymentId = deploymentIds[0] ?? '';
   });
   const server = await startServer(closing, database, { profile: options.profile, collects: true });
-  const url = server.graphql.replace('http:', 'ws:');
-  const workers = startSubscribers(closing);
-  const idleKib = await open(workers, url, count, DOCUMENTS, server.pid);
-  await workers.call('prepare', {
-    url: server.graphql,
-    pid: server.pid,
-    inFlight: options.inFlight,
-    deploymentId,
-  });
-  const stop = () => server.stop();
-  return {
-    ...fanOut('Slipway', workers, idleKib, stop),
-    messageBytes: await workers.call('sample', undefined),
-  };
+  const url = server.graphql.replace('http:', scheme);
+  const changes = { url: server.graphql, pid: server.pid, inFlight: options.inFlight, deploymentId };
+  return subscribed({ name, url, count, documents, changes }, server, closing);
 }
 
-async function startLimit(messageBytes: number, count: number, inFlight: number, closing: Closing) {
+async function startLimit(messageBytes: number, setting: Setting): Promise<Subscribed> {
+  const { count, options, closing } = setting;
   const server = startWorker<LimitServer>(new URL('limit-server-worker.ts', import.meta.url));
   closing.add(() => server.stop());
   const address = await server.call('start', { messageBytes });
-  const workers = startSubscribers(closing);
-  const idleKib = await open(workers, `ws://${address}`, count, [], server.pid);
-  await workers.call('prepare', { url: `http://${address}`, pid: server.pid, inFlight, deploymentId: null });
-  return fanOut('one frame for all', workers, idleKib, () => server.stop());
+  const { inFlight } = options;
+  const changes = { url: `http://${address}`, pid: server.pid, inFlight, deploymentId: null };
+  const url = `ws://${address}`;
+  return subscribed({ name: 'one frame for all', url, count, documents: [], changes }, server, closing);
 }
 
-function fanOut(
-  name: string,
-  workers: Worker<SubscribersWorker>,
-  idleKib: number | null,
-  stop: () => Promise<unknown>,
-): FanOut {
-  return {
-    name,
-    idleKib,
-    round: (seconds) => workers.call('round', { seconds }),
-    async stop() {
-      await workers.stop();
-      await stop();
-    },
-  };
-}
-
-function startSubscribers(closing: Closing): Worker<SubscribersWorker> {
-  const workers = startWorker<SubscribersWorker>(new URL('subscribers-worker.ts', import.meta.url));
-  closing.add(() => workers.stop());
-  return workers;
-}
-
-/** Opens them all; what each adds to the server's resident size. */
-async function open(
-  workers: Worker<SubscribersWorker>,
-  url: string,
-  count: number,
-  documents: readonly string[],
-  pid: number,
-): Promise<number | null> {
-  await workers.call('open', { url, count: WARM_UP_SOCKETS, documents });
-  await sleep(SETTLE_MS);
-  await workers.call('close', undefined);
-  const before = await settledKib(pid);
-  await workers.call('open', { url, count, documents });
-  const after = await settledKib(pid);
-  if (before === null || after === null || count < MEASURABLE) return null;
-  return (after - before) / count;
-}
-
-async function settledKib(pid: number): Promise<number | null> {
-  await sleep(SETTLE_MS);
-  process.kill(pid, 'SIGUSR2'); // collector.mjs
-  await sleep(SETTLE_MS);
-  return residentKib(pid);
+async function startPeers(name: string, file: string, scheme: Scheme, setting: Setting): Promise<Subscribed> {
+  const { count, documents, options, closing } = setting;
+  const server = await startPeer({ file, setting: {}, collects: true }, closing);
+  const { inFlight } = options;
+  const changes = { url: new URL('/change', server.url).href, pid: server.pid, inFlight, deploymentId: null };
+  const url = server.url.replace('http:', scheme);
+  return subscribed({ name, url, count, documents, changes }, server, closing);
 }

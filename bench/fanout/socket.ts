@@ -13,7 +13,7 @@ const MASK_BYTES = 4;
 const OPCODE = { text: 1, close: 8, ping: 9 } as const;
 const NOTHING = Buffer.alloc(0);
 
-export interface SocketEvents {
+export interface SubscriberEvents {
   /** Each text message, as it came. Only valid during the call. */
   message(text: Buffer): void;
   gone(reason: string): void;
@@ -21,16 +21,16 @@ export interface SocketEvents {
 
 export class CountingSocket {
   readonly #socket: Socket;
-  readonly #events: SocketEvents;
+  readonly #events: SubscriberEvents;
   #received: Buffer = NOTHING;
   #closed = false;
 
-  private constructor(socket: Socket, events: SocketEvents) {
+  private constructor(socket: Socket, events: SubscriberEvents) {
     this.#socket = socket;
     this.#events = events;
   }
 
-  static async open(url: string, events: SocketEvents): Promise<CountingSocket> {
+  static async open(url: string, events: SubscriberEvents): Promise<CountingSocket> {
     const { hostname, port, host, pathname } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await once(socket, 'connect');

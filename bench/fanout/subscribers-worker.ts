@@ -4,12 +4,13 @@
  */
 import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
-import { cpuMsOf } from '../support/processes.js';
+import { cpuMsOf, ownCoreShare } from '../support/processes.js';
 import { serveWorker } from '../support/worker.js';
-import { CountingSocket } from './socket.js';
+import { CountingStream } from './event-stream.js';
+import { CountingSocket, type SubscriberEvents } from './socket.js';
 
 export interface Subscribers {
-  /** `ws://…` */
+  /** `ws://…`, or `http://…` for event streams. */
   readonly url: string;
   readonly count: number;
   /** Subscriber n uses document n modulo their number. Empty: a socket alone subscribes. */
@@ -29,7 +30,11 @@ export interface Changes {
 const OPENING = 50;
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-let sockets: CountingSocket[] = [];
+interface Subscriber {
+  close(): void;
+}
+
+let sockets: Subscriber[] = [];
 let received = 0;
 let receivedBytes = 0;
 let progress: (() => void) | undefined;
@@ -44,12 +49,12 @@ function fail(error: Error): void {
 }
 
 /** Resolves when it is subscribed: the server has no more to say before the first event. */
-async function subscriber(url: string, index: number, document: string | undefined): Promise<CountingSocket> {
+async function subscriber(url: string, index: number, document: string | undefined): Promise<Subscriber> {
   let acknowledged: (() => void) | undefined;
   const ready = new Promise<void>((resolve) => {
     acknowledged = resolve;
   });
-  const socket = await CountingSocket.open(url, {
+  const events: SubscriberEvents = {
     message(text) {
       if (text.includes('"type":"connection_ack"')) {
         acknowledged?.();
@@ -61,7 +66,9 @@ async function subscriber(url: string, index: number, document: string | undefin
       progress?.();
     },
     gone: (reason) => fail(new Error(`subscriber ${index}: ${reason}`)),
-  });
+  };
+  if (document !== undefined && url.startsWith('http:')) return CountingStream.open(url, document, events);
+  const socket = await CountingSocket.open(url, events);
   if (document === undefined) return socket;
   socket.send('{"type":"connection_init"}');
   await ready;
@@ -139,6 +146,7 @@ const methods = {
     const took: number[] = [];
     const before = received;
     const cpuBefore = cpuMsOf(pid);
+    const shareOf = ownCoreShare();
     const start = performance.now();
     let made = 0;
     for (let at = start; at < start + seconds * 1_000;) {
@@ -151,6 +159,7 @@ const methods = {
     }
     await until(before + made * sockets.length);
     const elapsed = performance.now() - start;
+    const generatorShare = shareOf();
     const cpuAfter = cpuMsOf(pid);
     const deliveries = received - before;
     took.sort((a, b) => a - b);
@@ -159,6 +168,7 @@ const methods = {
       perSecond: (deliveries * 1_000) / elapsed,
       cpuMs: cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / deliveries,
       latency: { p50: quantile(0.5), p99: quantile(0.99) },
+      generatorShare,
     };
   },
 };

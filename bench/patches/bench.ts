@@ -1,12 +1,14 @@
 /**
  * Status patches a second. Limit: the bare prepared statement through the driver, with the log's trigger. Ours: the
- * mutation over HTTP. Both also on a database whose log trigger is off, which tells what the change log costs.
+ * mutation over HTTP. Both also on a database whose log trigger is off, which tells what the change log costs. Peers: the
+ * same mutation with a version check, with the log's trigger.
  */
 import type pg from 'pg';
 
+import { startPeer, type Peer } from '../peers/start.js';
 import type { Closing } from '../support/closing.js';
 import { compare, type Contender } from '../support/contender.js';
-import { rawContender, serverContender } from '../support/contenders.js';
+import { rawContender, serverContender, type Target } from '../support/contenders.js';
 import { seedDeployments } from '../support/fixture.js';
 import type { Options } from '../support/options.js';
 import { embeddedPostgres, externalPostgres, type Postgres } from '../support/postgres.js';
@@ -16,6 +18,8 @@ import type { LimitStart } from './limit-worker.js';
 
 const CLIENTS = [1, 16, 64];
 const DEPLOYMENTS_PER_CLIENT = 8;
+/** How the peers read, which a patch does not. */
+const PEER_SETTING = { strategy: 'query', relations: 'loaders' };
 
 export async function benchPatches(options: Options, closing: Closing): Promise<Report> {
   const clients = options.clients ?? CLIENTS;
@@ -46,6 +50,9 @@ function contendersOf(setting: Omit<Setting, 'withLog'>): Promise<Contender[]> {
     statement('bare statement, no log', { ...setting, withLog: false }),
     mutation('Slipway', { ...setting, withLog: true }),
     mutation('Slipway, no log', { ...setting, withLog: false }),
+    peer('Mercurius, jit, statement by hand', 'mercurius.mjs', setting),
+    peer('Yoga, Pothos, Prisma', 'yoga.mjs', setting),
+    peer('Apollo Server, Pothos, Prisma', 'apollo.mjs', setting),
   ]);
 }
 
@@ -67,6 +74,22 @@ async function mutation(name: string, setting: Setting): Promise<Contender> {
   const { database, deploymentIds } = await seeded(setting);
   const start: HttpStart = { deploymentIds, clients: setting.clients };
   return serverContender(name, new URL('http-worker.ts', import.meta.url), database, start, setting);
+}
+
+/** With the log, which is the database's own. */
+async function peer(name: string, file: Peer['file'], setting: Omit<Setting, 'withLog'>): Promise<Contender> {
+  const { closing, clients } = setting;
+  const { database, deploymentIds } = await seeded({ ...setting, withLog: true });
+  const server = await startPeer({ file, setting: { databaseUrl: database.url, ...PEER_SETTING } }, closing);
+  const start: HttpStart & Target = { url: server.url, pid: server.pid, deploymentIds, clients };
+  const load = await rawContender(name, new URL('http-worker.ts', import.meta.url), start, closing);
+  return {
+    ...load,
+    async stop() {
+      await load.stop();
+      await server.stop();
+    },
+  };
 }
 
 async function seeded({ postgres, clients, withLog }: Setting) {

@@ -10,32 +10,37 @@ export interface HttpStart {
   readonly clients: number;
 }
 
-let sessions: { readonly client: HttpClient; readonly own: OwnDeployment[]; next: number }[] = [];
-let serverPid = 0;
+let sessions: { readonly own: OwnDeployment[]; next: number }[] = [];
+let server: Target = { url: '', pid: 0 };
 
 serveWorker({
-  async start({ url, pid, deploymentIds, clients }: HttpStart & Target) {
-    serverPid = pid;
-    sessions = await Promise.all(
-      Array.from({ length: clients }, async (_, index) => {
-        const own = ownDeployments(deploymentIds, index, clients);
-        return { client: await HttpClient.open(url), own, next: 0 };
-      }),
-    );
+  start({ url, pid, deploymentIds, clients }: HttpStart & Target) {
+    server = { url, pid };
+    sessions = Array.from({ length: clients }, (_, index) => {
+      return { own: ownDeployments(deploymentIds, index, clients), next: 0 };
+    });
+    return Promise.resolve();
   },
 
-  round({ seconds }: { readonly seconds: number }) {
+  async round({ seconds }: { readonly seconds: number }) {
+    // For each round: some servers close what is idle for a few seconds, and others have their turns meanwhile.
+    const connections = await Promise.all(sessions.map(() => HttpClient.open(server.url)));
     const step = async (index: number) => {
       const session = sessions[index];
+      const connection = connections[index];
       const deployment = session?.own[session.next % session.own.length];
-      if (!session || !deployment) throw new Error('a client without a deployment');
+      if (!session || !connection || !deployment) throw new Error('a client without a deployment');
       session.next += 1;
-      const answer = await operate(session.client, patchBody(deployment));
+      const answer = await operate(connection, patchBody(deployment));
       deployment.version += 1;
       if (!answer.includes(`"version":${deployment.version},`)) {
         throw new Error(`refused: ${answer.toString()}`);
       }
     };
-    return drive({ step, clients: sessions.length, seconds, pid: serverPid });
+    try {
+      return await drive({ step, clients: sessions.length, seconds, pid: server.pid });
+    } finally {
+      for (const connection of connections) connection.close();
+    }
   },
 } satisfies LoadWorker<HttpStart & Target>);

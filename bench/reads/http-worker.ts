@@ -9,18 +9,21 @@ export interface ReadStart extends Target {
   readonly clients: number;
 }
 
-let clients: HttpClient[] = [];
+let url = '';
+let connections = 0;
 let bodies: readonly string[] = [];
 let serverPid = 0;
 let next = 0;
 
 serveWorker({
-  async start(start: ReadStart) {
-    ({ bodies, pid: serverPid } = start);
-    clients = await Promise.all(Array.from({ length: start.clients }, () => HttpClient.open(start.url)));
+  start(start: ReadStart) {
+    ({ bodies, url, pid: serverPid, clients: connections } = start);
+    return Promise.resolve();
   },
 
-  round({ seconds }: { readonly seconds: number }) {
+  async round({ seconds }: { readonly seconds: number }) {
+    // For each round: some servers close what is idle for a few seconds, and others have their turns meanwhile.
+    const clients = await Promise.all(Array.from({ length: connections }, () => HttpClient.open(url)));
     const step = async (index: number) => {
       const client = clients[index];
       const body = bodies[next % bodies.length];
@@ -28,6 +31,10 @@ serveWorker({
       if (!client || body === undefined) throw new Error('a client without a request');
       await operate(client, body);
     };
-    return drive({ step, clients: clients.length, seconds, pid: serverPid });
+    try {
+      return await drive({ step, clients: connections, seconds, pid: serverPid });
+    } finally {
+      for (const client of clients) client.close();
+    }
   },
 } satisfies LoadWorker<ReadStart>);

@@ -13,6 +13,8 @@ export interface Measurement {
   readonly cpuMs: number | null;
   /** Milliseconds for one unit, as its client saw it; null where units have no time of their own. */
   readonly latency: { readonly p50: number; readonly p99: number } | null;
+  /** Of a core, that the load generator took; null where it is the process under test. Near 1 it is what is measured. */
+  readonly generatorShare: number | null;
 }
 
 export interface Summary {
@@ -24,6 +26,7 @@ export interface Summary {
   readonly cpuMs: number | null;
   readonly p50: number | null;
   readonly p99: number | null;
+  readonly generatorShare: number | null;
 }
 
 export interface Pace {
@@ -60,6 +63,7 @@ function summarise(contender: string, rounds: readonly Measurement[]): Summary {
     cpuMs: median(present(rounds.map(({ cpuMs }) => cpuMs))),
     p50: median(present(rounds.map(({ latency }) => latency?.p50 ?? null))),
     p99: median(present(rounds.map(({ latency }) => latency?.p99 ?? null))),
+    generatorShare: median(present(rounds.map(({ generatorShare }) => generatorShare))),
   };
 }
 

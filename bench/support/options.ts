@@ -6,6 +6,8 @@ export interface Options {
   /** Concurrent clients, one case each. Undefined: the benchmark's own. */
   readonly clients: readonly number[] | undefined;
   readonly subscribers: readonly number[];
+  /** How many different documents they have, one case each. */
+  readonly groups: readonly number[];
   readonly agents: number;
   /** Changes on their way at the same time, in `fanout`. */
   readonly inFlight: number;
@@ -29,7 +31,8 @@ export function parseOptions(args: readonly string[]): {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       clients: { type: 'string' },
-      subscribers: { type: 'string', default: '200,1000' },
+      subscribers: { type: 'string', default: '1000,5000' },
+      groups: { type: 'string', default: '5,100' },
       agents: { type: 'string', default: '2000' },
       'in-flight': { type: 'string', default: '1' },
       'database-url': { type: 'string' },
@@ -43,6 +46,7 @@ export function parseOptions(args: readonly string[]): {
       seconds: amount('seconds', values.seconds),
       clients: values.clients === undefined ? undefined : amounts('clients', values.clients),
       subscribers: amounts('subscribers', values.subscribers),
+      groups: amounts('groups', values.groups),
       agents: amount('agents', values.agents),
       inFlight: amount('in-flight', values['in-flight']),
       databaseUrl: values['database-url'],

@@ -13,6 +13,16 @@ export function cpuMsOf(pid: number): number | null {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
+/** Of a core, that this process takes from the call until the returned function is called. */
+export function ownCoreShare(): () => number {
+  const cpuBefore = process.cpuUsage();
+  const start = performance.now();
+  return () => {
+    const { user, system } = process.cpuUsage(cpuBefore);
+    return (user + system) / 1_000 / (performance.now() - start);
+  };
+}
+
 export function residentKib(pid: number): number | null {
   const found = /^VmRSS:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '');
   return found ? Number(found[1]) : null;

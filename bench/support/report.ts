@@ -34,7 +34,10 @@ const HEAD = [
   'CPU ms a unit',
   'p50 ms',
   'p99 ms',
+  'generator',
 ];
+/** Of a core: above it, the load generator is what is measured. */
+const GENERATOR_BUSY = 0.9;
 
 export function writeReport(report: Report): void {
   const machine = `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
@@ -45,7 +48,7 @@ export function writeReport(report: Report): void {
     '',
     table(report.groups),
     '',
-    ...report.notes.map((note) => `- ${note}`),
+    ...[...report.notes, ...busyGenerators(report.groups)].map((note) => `- ${note}`),
     '',
   ].join('\n');
   mkdirSync(RESULTS, { recursive: true });
@@ -67,9 +70,25 @@ function table(groups: readonly Group[]): string {
       figure(summary.cpuMs),
       figure(summary.p50),
       figure(summary.p99),
+      percent(summary.generatorShare),
     ]);
   });
   return [HEAD, HEAD.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function busyGenerators(groups: readonly Group[]): string[] {
+  const busy = groups.flatMap(({ title, summaries }) =>
+    summaries
+      .filter(({ generatorShare }) => (generatorShare ?? 0) > GENERATOR_BUSY)
+      .map(({ contender }) => `${contender} (${title})`),
+  );
+  return busy.length === 0
+    ? []
+    : [`The load generator, not the contender, set the rate of: ${busy.join(', ')}.`];
+}
+
+function percent(share: number | null): string {
+  return share === null ? '–' : `${Math.round(share * 100)} %`;
 }
 
 export function ratio(value: number, limit: number): string {

@@ -17,6 +17,11 @@ import { checkHistory, rotateEpoch, StandbyError } from './epoch.js';
 import { EVERY_ROW, listSeqs, READ_ROWS, readRows, readStep, type LogRow, type LogState } from './log.js';
 
 const POLL_MS = 500;
+/**
+ * The pause behind a step, a millisecond for each row beyond the first: one change at a time is read at once, and under load a
+ * step's own price is shared by more of them.
+ */
+const PAUSE_MAX_MS = 8;
 /** Rows of a step that come with the step's own statement. */
 const STEP_ROWS = 1_000;
 const LISTED_SEQS = 10_000;
@@ -61,6 +66,7 @@ export class StepReader {
   #open: OpenStep | undefined;
   #stuckAt: string | undefined;
   #failures = 0;
+  #stepRows = 0;
   #woken = false;
   #stopped = false;
   #wakeUp: (() => void) | undefined;
@@ -101,6 +107,7 @@ export class StepReader {
 
   async #loop(): Promise<void> {
     for (;;) {
+      await this.#gather();
       await this.#pause(
         this.#failures === 0 ? POLL_MS : backoffMs(this.#failures, RETRY_BASE_MS, RETRY_CAP_MS, Math.random),
       );
@@ -114,6 +121,22 @@ export class StepReader {
         this.#failed(error);
       }
     }
+  }
+
+  /** Lets the changes that come right behind many others come together. */
+  async #gather(): Promise<void> {
+    const ms = Math.min(this.#stepRows - 1, PAUSE_MAX_MS);
+    this.#stepRows = 0;
+    if (ms <= 0 || this.#stopped) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#deps.clock.after(ms, resolve);
+      this.#wakeUp = () => {
+        if (!this.#stopped) return;
+        cancel();
+        resolve();
+      };
+    });
+    this.#wakeUp = undefined;
   }
 
   /** After a failure a wake does not shorten the pause: a busy process would otherwise hammer a dead database. */
@@ -195,6 +218,7 @@ export class StepReader {
     }
     const top = read.topXid === null ? 0n : read.topXid + 1n;
     const at = lowered(read.snapshot, top > from.xmax ? top : from.xmax);
+    this.#stepRows = read.total;
     if (read.total === 0) return this.#finish(at, read.snapshot);
     const whole = read.rows.length === read.total;
     const rows = this.#decode(from, at, read.rows, whole);

@@ -11,8 +11,9 @@ import type { Log } from '../kernel/log.js';
 import type { OpenSession, Session } from '../store/session.js';
 
 const CHANNEL = 'slipway_change';
-/** At most one NOTIFY in so long, however many commits. */
+/** At most one NOTIFY in so long, however many commits; and a longer pause behind one that told of many. */
 const NOTIFY_INTERVAL_MS = 5;
+const NOTIFY_INTERVAL_MAX_MS = 20;
 /** How often the listening session shows that a notification still reaches it, and how long that may take. */
 export const PROOF_INTERVAL_MS = 10_000;
 export const PROOF_TIMEOUT_MS = 3_000;
@@ -56,7 +57,8 @@ class Sender {
   readonly #deps: WakesDeps;
   #session: Session | undefined;
   #sending = false;
-  #again = false;
+  /** Commits that no NOTIFY has told of. */
+  #untold = 0;
   #stopped = false;
   #cancel: (() => void) | undefined;
 
@@ -72,14 +74,15 @@ class Sender {
   /** The first at once; what comes while it is under way, or in the pause behind it, becomes one more. */
   notify(): void {
     if (this.#stopped) return;
-    this.#again = true;
+    this.#untold += 1;
     if (this.#sending) return;
     this.#sending = true;
     void this.#send();
   }
 
   async #send(): Promise<void> {
-    this.#again = false;
+    const told = this.#untold;
+    this.#untold = 0;
     try {
       this.#session ??= await this.#connect();
       await this.#session.query({ text: `notify ${CHANNEL}` });
@@ -91,9 +94,10 @@ class Sender {
       }
     }
     if (this.#stopped) return;
-    this.#cancel = this.#deps.clock.after(NOTIFY_INTERVAL_MS, () => {
-      this.#sending = false;
-      if (this.#again) this.notify();
+    const pauseMs = Math.min(NOTIFY_INTERVAL_MS + told - 1, NOTIFY_INTERVAL_MAX_MS);
+    this.#cancel = this.#deps.clock.after(pauseMs, () => {
+      if (this.#untold > 0) void this.#send();
+      else this.#sending = false;
     });
   }
 

@@ -145,7 +145,7 @@ async function decideReport(parts: Parts, on: On, row: DeploymentRow, patch: Pat
     kind: 'applied',
     write: (grant: Grant<'deployment:report'>, db: Queryable) => {
       const stamp = stampOf(grant, patch.reason ?? null, patch.message);
-      return deploymentPatchStatus(db, grant, patch.id, row.version, decision.status, stamp);
+      return deploymentPatchStatus(db, grant, row, decision.status, stamp);
     },
   } as const;
 }

@@ -29,15 +29,18 @@ export function deploymentSnapshot(
   predicate: DeploymentPredicate,
   grant: Grant<'deployment:read'>,
 ): (tx: Queryable, limit: number) => Promise<readonly DeploymentRow[]> {
-  const namespaces = grant.namespaces === 'all' ? null : [...grant.namespaces];
-  const filter = filterSql(predicate, TABLES.deployment, 3);
+  const { namespaces } = grant;
+  const allowed: DeploymentPredicate =
+    namespaces === 'all'
+      ? predicate
+      : { kind: 'all', of: [{ kind: 'in', field: 'namespace', values: [...namespaces] }, predicate] };
+  const filter = filterSql(allowed, TABLES.deployment, 2);
   return async (tx, limit) => {
     const result = await tx.query<DeploymentRow>({
       text:
         `SELECT ${columnList('deployment')} FROM deployment` +
-        ` WHERE deleted_at IS NULL AND ($1::text[] IS NULL OR namespace = ANY($1)) AND ${filter.text}` +
-        ` ORDER BY created_at, id LIMIT $2`,
-      values: [namespaces, limit, ...filter.values],
+        ` WHERE deleted_at IS NULL AND ${filter.text} ORDER BY created_at, id LIMIT $1`,
+      values: [limit, ...filter.values],
     });
     return result.rows;
   };

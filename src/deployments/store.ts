@@ -38,8 +38,20 @@ type Reporting = Grant<'deployment:report'>;
 type Writing = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget'>;
 type Controlling = Grant<'deployment:report' | 'system:sweep'>;
 
+/** States of rows that are held somewhere. A row never changes: what is written makes another one. */
+const states = new WeakMap<DeploymentRow, DeploymentState>();
+
 /** The row as decisions see it. Throws MalformedObjectError for what cannot be read. */
 export function deploymentState(row: DeploymentRow): DeploymentState {
+  let state = states.get(row);
+  if (state === undefined) {
+    state = readState(row);
+    states.set(row, state);
+  }
+  return state;
+}
+
+function readState(row: DeploymentRow): DeploymentState {
   const part = <T>(schema: Parameters<typeof storedPart<T>>[0], name: string, value: unknown) =>
     storedPart(schema, 'DEPLOYMENT', row.id, name, value);
   return {
@@ -95,26 +107,28 @@ const PATCH_STATUS =
   ' observed_runtime = $12, environment_info = $13, error = $14, current_release_id = $15,' +
   ' target_release_id = $16, retry_requested = $17, deleted_at = $18' +
   ' WHERE id = $1 AND version = $2 AND ($3::text[] IS NULL OR namespace = ANY ($3))' +
-  ` RETURNING ${columnList('deployment')}`;
+  ' RETURNING updated_at AS "updatedAt"';
 
 /**
  * ONE statement: the status, the next version and, by the trigger, the change row. Undefined when the deployment no
- * longer has `expectedVersion`, is gone, or stands outside the grant; a read tells which.
+ * longer is at the version that was decided on, is gone, or stands outside the grant; a read tells which.
+ *
+ * An object at one version is one row, whoever read it: that the version matched says what the rest of the row is, and
+ * the database tells only what it alone knows.
  */
 export async function deploymentPatchStatus(
   db: Queryable,
   grant: Reporting | Grant<'system:sweep'>,
-  id: DeploymentId,
-  expectedVersion: number,
+  decidedOn: DeploymentRow,
   status: DeploymentStatus,
   stamp: Stamp,
 ): Promise<DeploymentRow | undefined> {
-  const result = await db.query<DeploymentRow>({
+  const result = await db.query<Pick<DeploymentRow, 'updatedAt'>>({
     name: 'deployment_patch_status',
     text: PATCH_STATUS,
     values: [
-      id,
-      expectedVersion,
+      decidedOn.id,
+      decidedOn.version,
       namespaceValues(grant.namespaces),
       ...stampValues(stamp),
       status.phase,
@@ -129,7 +143,21 @@ export async function deploymentPatchStatus(
       status.deletedAt,
     ],
   });
-  return result.rows[0];
+  const [kept] = result.rows;
+  return kept && withStatus(decidedOn, status, kept.updatedAt);
+}
+
+function withStatus(decidedOn: DeploymentRow, status: DeploymentStatus, updatedAt: Date): DeploymentRow {
+  // The columns of a status have the names of its fields, and JSON as it was written is JSON as it is read.
+  const row = {
+    ...decidedOn,
+    ...status,
+    version: decidedOn.version + 1,
+    updatedAt,
+  } as unknown as DeploymentRow;
+  const known = states.get(decidedOn);
+  if (known) states.set(row, { ...known, ...status });
+  return row;
 }
 
 function jsonOrNull(value: unknown): string | null {
@@ -154,17 +182,16 @@ export async function deploymentPatchInternal(
 export async function deploymentPatchStatusAndInternal(
   database: Database,
   grant: Reporting | Grant<'system:sweep'>,
-  id: DeploymentId,
-  expectedVersion: number,
+  decidedOn: DeploymentRow,
   status: DeploymentStatus,
   patch: DeploymentInternalPatch,
   stamp: Stamp,
 ): Promise<DeploymentRow | undefined> {
   deploymentInternalPatchSchema.parse(patch); // before any I/O
   return database.inTransaction(async (tx) => {
-    const row = await deploymentPatchStatus(tx, grant, id, expectedVersion, status, stamp);
+    const row = await deploymentPatchStatus(tx, grant, decidedOn, status, stamp);
     if (row === undefined) return undefined;
-    await deploymentPatchInternal(tx, grant, id, patch);
+    await deploymentPatchInternal(tx, grant, row.id as DeploymentId, patch); // a stored id
     return row;
   });
 }

@@ -1,10 +1,4 @@
-import {
-  execute,
-  type DocumentNode,
-  type ExecutionResult,
-  type GraphQLResolveInfo,
-  type GraphQLSchema,
-} from 'graphql';
+import type { GraphQLResolveInfo } from 'graphql';
 
 import type { Context } from './context.js';
 
@@ -53,34 +47,8 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
       iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
-      (root as Record<string, unknown>)[info.fieldName] as never, // made by `executeEvent` or by the iterator below
+      (root as Record<string, unknown>)[info.fieldName] as never, // made by the pipeline or by the iterator below
   };
-}
-
-export interface EventExecution {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null;
-  readonly variableValues: Readonly<Record<string, unknown>> | null;
-  /** The name of the one root field, not its alias. */
-  readonly fieldName: string;
-  /** Fresh for each event: its loaders must not remember an older state. */
-  readonly context: Context;
-}
-
-/** Runs a subscription's selection on one event. */
-export function executeEvent(
-  execution: EventExecution,
-  event: Pick<SourceEvent, 'value'>,
-): ExecutionResult | Promise<ExecutionResult> {
-  return execute({
-    schema: execution.schema,
-    document: execution.document,
-    operationName: execution.operationName,
-    variableValues: execution.variableValues,
-    contextValue: execution.context,
-    rootValue: { [execution.fieldName]: event.value },
-  });
 }
 
 function iterate(

@@ -15,8 +15,32 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
+/** Whether both are the same as JSON: the order of keys means nothing, nor does a member that is undefined. */
 export function sameJson(a: unknown, b: unknown): boolean {
-  return a === b || canonicalJson(a) === canonicalJson(b);
+  if (a === b) return true;
+  if (isPlain(a) && isPlain(b)) return sameMembers(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => sameJson(item ?? null, b[index] ?? null));
+  }
+  // Two of different forms may still be written alike: a moment, and its text.
+  return canonicalJson(a) === canonicalJson(b);
+}
+
+function sameMembers(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  const keys = Object.keys(a).filter((key) => a[key] !== undefined);
+  return (
+    keys.length === Object.keys(b).filter((key) => b[key] !== undefined).length &&
+    keys.every((key) => Object.hasOwn(b, key) && b[key] !== undefined && sameJson(a[key], b[key]))
+  );
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.getPrototypeOf(value) === Object.prototype &&
+    !('toJSON' in value)
+  );
 }
 
 const JSON_DEPTH_MAX = 32;

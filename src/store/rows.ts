@@ -5,7 +5,7 @@ type Bookkeeping = 'changedBy' | 'changeReason' | 'changeMessage' | 'traceId' | 
 
 export type RuntimeRow = Omit<Runtime, Bookkeeping>;
 export type ReleaseRow = Omit<Release, Bookkeeping | 'version'>;
-export type DeploymentRow = Omit<Deployment, Bookkeeping>;
+export type DeploymentRow = Omit<Deployment, Bookkeeping | 'exceptional'>;
 export type AgentRow = Omit<Agent, Bookkeeping>;
 export type TokenRow = Omit<Token, Bookkeeping>;
 export type RolloutRow = Omit<Rollout, Bookkeeping>;

@@ -8,11 +8,16 @@ export interface Column {
   readonly name: string;
   /** jsonb columns are sent as text: the driver would turn an array into a PostgreSQL array. */
   readonly json: boolean;
+  /** Of an enumeration: its type. Parameters that are compared with it need it. */
+  readonly type?: string;
+  /** Of a column with some common values and many rare ones: the column that is true for the rare ones, for an index. */
+  readonly rare?: { readonly name: string; readonly common: readonly string[] };
 }
 type Columns<T extends VersionedTable> = { readonly [F in keyof Rows[T]]-?: Column };
 
 const plain = (name: string): Column => ({ name, json: false });
 const json = (name: string): Column => ({ name, json: true });
+const enumerated = (name: string, type: string): Column => ({ name, json: false, type: `"${type}"` });
 
 export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
   runtime: {
@@ -48,14 +53,17 @@ export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
     namespace: plain('namespace'),
     name: plain('name'),
     app: plain('app'),
-    origin: plain('origin'),
+    origin: enumerated('origin', 'DeploymentOrigin'),
     runtimeId: plain('runtime_id'),
     labels: json('labels'),
     generation: plain('generation'),
-    desiredState: plain('desired_state'),
+    desiredState: enumerated('desired_state', 'DesiredState'),
     env: json('env'),
     runtimeConfig: json('runtime_config'),
-    phase: plain('phase'),
+    phase: {
+      ...enumerated('phase', 'DeploymentPhase'),
+      rare: { name: 'exceptional', common: ['RUNNING', 'DELETED'] },
+    },
     conditions: json('conditions'),
     observedGeneration: plain('observed_generation'),
     observedRuntime: json('observed_runtime'),
@@ -80,9 +88,9 @@ export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
     topic: plain('topic'),
     environment: plain('environment'),
     serviceTypes: plain('service_types'),
-    cost: plain('cost'),
+    cost: enumerated('cost', 'AgentCost'),
     labels: json('labels'),
-    health: plain('health'),
+    health: enumerated('health', 'AgentHealth'),
     cordoned: plain('cordoned'),
     congestionThreshold: plain('congestion_threshold'),
     softwareVersion: plain('software_version'),

@@ -1,6 +1,5 @@
 import {
   GraphQLError,
-  execute,
   getArgumentValues,
   getVariableValues,
   isScalarType,
@@ -15,12 +14,8 @@ import type { Caller } from '../access/caller.js';
 import type { Context } from '../graph/context.js';
 import { assertAffordable, operationCost } from '../graph/cost.js';
 import { maskError } from '../graph/errors.js';
-import {
-  executeEvent,
-  type EventSource,
-  type SourceEvent,
-  type StreamDefinition,
-} from '../graph/stream-field.js';
+import { compileOperation, type CompiledOperation } from '../graph/execution/executor.js';
+import type { EventSource, SourceEvent, StreamDefinition } from '../graph/stream-field.js';
 import type { Clock } from '../kernel/clock.js';
 import { canonicalJson } from '../kernel/json.js';
 import type { Log } from '../kernel/log.js';
@@ -45,7 +40,10 @@ export interface OperationRequest {
 
 export interface Prepared {
   readonly plan: OperationPlan;
+  /** As they were sent. */
   readonly variables: Readonly<Record<string, unknown>>;
+  /** As their types take them, defaults filled in. */
+  readonly coerced: Readonly<Record<string, unknown>>;
   readonly cost: number;
 }
 
@@ -112,6 +110,16 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     return cost;
   }
 
+  const compiled = new WeakMap<OperationPlan, CompiledOperation>();
+  function compiledOf(plan: OperationPlan): CompiledOperation {
+    let operation = compiled.get(plan);
+    if (operation === undefined) {
+      operation = compileOperation(schema, plan.document, plan.operation);
+      compiled.set(plan, operation);
+    }
+    return operation;
+  }
+
   /** The document to run, if it may: whether it is trusted is asked before it is even parsed. */
   function textOf({ query, documentId }: OperationRequest, caller: Caller): string | GraphQLError {
     const { trusted } = deps;
@@ -148,17 +156,20 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const refused = forbidden(plan, caller);
     if (refused) return [refused];
     const variables = request.variables ?? {};
-    const coerced = getVariableValues(schema, plan.operation.variableDefinitions ?? [], variables, {
-      maxErrors: 10,
-    });
-    if (coerced.errors) {
+    const { coerced, errors } = getVariableValues(
+      schema,
+      plan.operation.variableDefinitions ?? [],
+      variables,
+      { maxErrors: 10 },
+    );
+    if (errors) {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
-      return coerced.errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
+      return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
     const cost = costOf(plan, variables);
     assertAffordable(cost, limits.operationCost);
-    return { plan, variables, cost };
+    return { plan, variables, coerced, cost };
   }
 
   return {
@@ -174,11 +185,9 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     },
     async run(prepared, caller) {
       try {
-        const result = execute({
-          schema,
-          document: prepared.plan.document,
-          variableValues: prepared.variables,
-          contextValue: deps.createContext(caller),
+        const result = compiledOf(prepared.plan).execute({
+          variables: prepared.coerced,
+          context: deps.createContext(caller),
         });
         return answer(
           isPromise(result) ? await withDeadline(deps, result, prepared.plan.kind) : result,
@@ -191,12 +200,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     },
     open(prepared, caller, after) {
       const { node, stream, definition } = streamOf(schema, prepared.plan);
-      const { coerced } = getVariableValues(
-        schema,
-        prepared.plan.operation.variableDefinitions ?? [],
-        prepared.variables,
-      );
-      const args = getArgumentValues(definition, node, coerced);
+      const args = getArgumentValues(definition, node, prepared.coerced);
       const place = definition.args.find((argument) => argument.name === 'after');
       if (after !== undefined && isScalarType(place?.type)) args['after'] = place.type.parseValue(after);
       return stream.open(args, deps.createContext(caller));
@@ -205,17 +209,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       const { node } = streamOf(schema, prepared.plan);
       const failed = (error: unknown): Answer => ({ errors: mask([error], caller, 'execute') });
       try {
-        const result = executeEvent(
-          {
-            schema,
-            document: prepared.plan.document,
-            operationName: null, // the document holds this one operation
-            variableValues: prepared.variables,
-            fieldName: node.name.value,
-            context: deps.createContext(caller),
-          },
-          event,
-        );
+        const result = compiledOf(prepared.plan).execute({
+          variables: prepared.coerced,
+          context: deps.createContext(caller),
+          rootValue: { [node.name.value]: event.value },
+        });
         if (!isPromise(result)) return answer(result, caller, mask);
         return withDeadline(deps, result, 'subscription').then(
           (value) => answer(value, caller, mask),

@@ -25,8 +25,13 @@ export function requestIdOf(request: IncomingMessage): string {
  * so neither is believed.
  */
 export function hasManyHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
   // Names and values take turns.
-  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-|$)/;
@@ -116,7 +121,10 @@ export function bodyOf(request: IncomingMessage, maxBytes: number): Promise<stri
       resolve((chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)).toString('utf8')),
     );
     request.once('error', reject);
-    request.once('close', () => reject(new Error('the request was aborted')));
+    request.once('close', () => {
+      // Comes after every request; what was read to its end was not aborted.
+      if (!request.readableEnded) reject(new Error('the request was aborted'));
+    });
   });
 }
 

@@ -190,6 +190,21 @@ describe('filters mean the same in memory and in SQL', () => {
     expect(hits, 'filters that tell rows apart').toBeGreaterThan(50);
   });
 
+  it('for phases after every move between common and rare ones, whoever makes it', async () => {
+    const { id } = await seedDeployment(store, { phase: 'RUNNING' });
+    for (const phase of ['UPDATE_FAILED', 'PENDING', 'RUNNING', 'PENDING', 'DELETED'] as const) {
+      await store.pool.query(
+        'UPDATE deployment SET version = version + 1, phase = $2, deleted_at = $3 WHERE id = $1',
+        [id, phase, phase === 'DELETED' ? new Date() : null],
+      );
+      const predicate = deploymentFilterSchema.parse({ phase: { equals: phase } });
+      const found = await deploymentSnapshot(predicate, reading().deployment)(store.pool, 1_000);
+      expect(found.some((row) => row.id === id)).toBe(phase !== 'DELETED');
+      const { rows } = await store.pool.query('SELECT exceptional FROM deployment WHERE id = $1', [id]);
+      expect(rows).toEqual([{ exceptional: phase !== 'RUNNING' && phase !== 'DELETED' }]);
+    }
+  });
+
   it('for runtimes, whose environment may be absent', async () => {
     const rows = await store.prisma.runtime.findMany({
       select: { id: true, namespace: true, name: true, type: true, environment: true, labels: true },

@@ -16,8 +16,13 @@ const UNKNOWN_TO_PRISMA = [
   'check runtime.runtime_moments',
   'check token.token_moments',
   'check token_use.token_use_moments',
+  'partial index deployment.deployment_deleted_at_idx',
+  'partial index deployment.deployment_exceptional_idx',
   'partial index deployment.deployment_live_name_key',
+  'partial index deployment.deployment_target_release_id_idx',
+  'partial index runtime.runtime_deleted_at_idx',
   'partial index runtime.runtime_live_name_key',
+  'partial index runtime.runtime_terminating_idx',
   'view agent_liveness',
 ];
 
@@ -57,7 +62,11 @@ describe('schema.prisma and the migrations', () => {
       'alter table change drop column xid cascade',
       'ADD COLUMN     "xid" xid8',
     ],
-    ['a missing index', 'drop index deployment_runtime_id_idx', 'CREATE INDEX "deployment_runtime_id_idx"'],
+    [
+      'a missing index',
+      'drop index deployment_current_release_id_idx',
+      'CREATE INDEX "deployment_current_release_id_idx"',
+    ],
     [
       'a missing foreign key',
       'alter table token_secret drop constraint token_secret_token_id_fkey',

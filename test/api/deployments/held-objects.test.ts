@@ -1,8 +1,9 @@
-import { execute, parse } from 'graphql';
+import { execute, parse, type OperationDefinitionNode } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { createBuilder } from '../../../src/graph/builder.js';
-import { executeEvent, type StreamDefinition } from '../../../src/graph/stream-field.js';
+import { compileOperation } from '../../../src/graph/execution/executor.js';
+import type { StreamDefinition } from '../../../src/graph/stream-field.js';
 import { PUBLIC_COLUMNS } from '../../../src/store/public-types.js';
 import { startTestGraph, type TestGraph } from '../../support/graph.js';
 import { advanceDeployment, seedDeployment, seedRelease } from '../../support/seed.js';
@@ -36,17 +37,13 @@ describe('an object that an event holds', () => {
     }
     let result: unknown;
     const statements = await graph.readStatements(async () => {
-      result = await executeEvent(
-        {
-          schema: graph.schema,
-          document: parse(SUBSCRIPTION),
-          operationName: null,
-          variableValues: null,
-          fieldName: 'deploymentPhaseChanged',
-          context: graph.contextOf(),
-        },
-        event,
-      );
+      const document = parse(SUBSCRIPTION);
+      const [operation] = document.definitions as [OperationDefinitionNode]; // the fragment comes behind it
+      result = await compileOperation(graph.schema, document, operation).execute({
+        variables: {},
+        context: graph.contextOf(),
+        rootValue: { deploymentPhaseChanged: event.value },
+      });
     });
     source.close();
     expect(statements).toEqual([]);

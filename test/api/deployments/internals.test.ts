@@ -112,7 +112,7 @@ describe('internal metadata', () => {
     const row = statusOf(deploymentState(deployment));
     await expect(deploymentPatchInternal(database.pool, GRANT, id, patch as never)).rejects.toThrow();
     await expect(
-      deploymentPatchStatusAndInternal(database, GRANT, id, 1, row, patch as never, STAMP),
+      deploymentPatchStatusAndInternal(database, GRANT, deployment, row, patch as never, STAMP),
     ).rejects.toThrow();
     const runtime = newId('RUNTIME');
     await expect(runtimePatchInternal(database.pool, GRANT, runtime, patch as never)).rejects.toThrow();
@@ -120,11 +120,11 @@ describe('internal metadata', () => {
   });
 
   it('fails before any statement for a status that is missing', async () => {
-    const { id } = await fresh();
+    const { id, deployment } = await fresh();
     const { database, statements } = watched(store);
     const patch = { runtimeId: 'i-1' };
     await expect(
-      deploymentPatchStatusAndInternal(database, GRANT, id, 1, null as never, patch, STAMP),
+      deploymentPatchStatusAndInternal(database, GRANT, deployment, null as never, patch, STAMP),
     ).rejects.toThrow(TypeError);
     expect(statements).toEqual([]);
     expect(await deploymentReadInternal(store.pool, GRANT, id)).toEqual(DEFAULTS);
@@ -135,8 +135,10 @@ describe('internal metadata', () => {
     const status = { ...statusOf(deploymentState(deployment)), phase: 'INITIAL_SETUP' as const };
     const patch = { runtimeId: 'i-1' };
     // Somebody was faster: neither is written.
-    await report(domain, deployment, ['INITIAL_SETUP']);
-    expect(await deploymentPatchStatusAndInternal(store, GRANT, id, 1, status, patch, STAMP)).toBeUndefined();
+    const winner = await report(domain, deployment, ['INITIAL_SETUP']);
+    expect(
+      await deploymentPatchStatusAndInternal(store, GRANT, deployment, status, patch, STAMP),
+    ).toBeUndefined();
     expect(await deploymentReadInternal(store.pool, GRANT, id)).toEqual(DEFAULTS);
     // The internal half fails in the database: the status goes back with it.
     await store.pool.query(
@@ -144,12 +146,12 @@ describe('internal metadata', () => {
        CREATE TRIGGER refuse BEFORE INSERT ON deployment_internal FOR EACH ROW EXECUTE FUNCTION refuse()`,
     );
     const next = { ...status, phase: 'PROVISIONING' as const };
-    await expect(deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).rejects.toThrow(
+    await expect(deploymentPatchStatusAndInternal(store, GRANT, winner, next, patch, STAMP)).rejects.toThrow(
       'refused',
     );
     expect(await stored(store, id)).toMatchObject({ version: 2, phase: 'INITIAL_SETUP' });
     await store.pool.query('DROP TRIGGER refuse ON deployment_internal');
-    expect(await deploymentPatchStatusAndInternal(store, GRANT, id, 2, next, patch, STAMP)).toMatchObject({
+    expect(await deploymentPatchStatusAndInternal(store, GRANT, winner, next, patch, STAMP)).toMatchObject({
       version: 3,
     });
     expect(await deploymentReadInternal(store.pool, GRANT, id)).toMatchObject({ runtimeId: 'i-1' });

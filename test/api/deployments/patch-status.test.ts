@@ -67,6 +67,29 @@ describe('patchDeploymentStatus', () => {
     });
   });
 
+  it('answers with the very row that the database has, report after report', async () => {
+    const { deployment } = await aDeployment(domain);
+    const unknown = { id: null, name: null, resourceId: null };
+    const nowhere = { provider: null, account: null, region: null, location: null, os: null, arch: null };
+    const ready = { type: 'Ready', status: 'UNKNOWN' as const, reason: 'Asked' };
+    const error = { code: 'Broken', message: 'é 🚢 "quoted" \\ \n', retryable: false };
+    const reports = [
+      { phase: 'INITIAL_SETUP' as const, observedGeneration: 1, conditions: [ready] },
+      { runtime: { ...unknown, endpoint: 'http://web' }, environmentInfo: { ...nowhere, hostname: 'a' } },
+      { phase: 'INITIAL_SETUP_FAILED' as const, error, message: 'went wrong' },
+      { error: null, conditions: [{ ...ready, status: 'FALSE' as const, message: 'no' }] },
+      { runtime: null, environmentInfo: null, conditions: [{ ...ready, type: 'Reachable' }] },
+    ];
+    let version = 1;
+    for (const report of reports) {
+      const patch = { id: deployment.id, expectedVersion: version, ...report };
+      const row = valueOf(await domain.patchDeploymentStatus(local, patch));
+      version += 1;
+      expect(row.version).toBe(version);
+      expect(row).toEqual(await stored(store, deployment.id));
+    }
+  });
+
   it('promotes the target and clears the error when it becomes RUNNING', async () => {
     const { deployment, release } = await aDeployment(domain);
     const row = await report(domain, deployment, TO_RUNNING);
