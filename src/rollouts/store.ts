@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 
 import type { Grant } from '../access/grant.js';
 import { MESSAGE_MAX_BYTES } from '../kernel/conditions.js';
+import type { HeldLock } from '../kernel/failure.js';
 import { newId, type DeploymentId, type RolloutId } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { cutToBytes } from '../kernel/text.js';
@@ -23,17 +24,8 @@ type Rolling = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forg
 /** Life of the lock without a sign of its holder. */
 export const DEPLOY_LOCK_SECONDS = 30 * 60;
 
-export interface DeployLockRow {
-  readonly deploymentId: string;
-  readonly namespace: string;
-  readonly rolloutId: string;
-  readonly startedBy: string;
-  readonly acquiredAt: Date;
-  readonly expiresAt: Date;
-}
-
 const LOCK_COLUMNS =
-  'l.deployment_id AS "deploymentId", l.namespace, l.rollout_id AS "rolloutId", l.started_by AS "startedBy",' +
+  'l.deployment_id AS "deploymentId", l.rollout_id AS "rolloutId", l.started_by AS "startedBy",' +
   ' l.acquired_at AS "acquiredAt", l.expires_at AS "expiresAt"';
 
 /**
@@ -43,9 +35,12 @@ const LOCK_COLUMNS =
 const TAKEABLE =
   '(l.expires_at <= now() OR EXISTS (SELECT FROM rollout h WHERE h.id = l.rollout_id AND h.outcome IS NOT NULL))';
 
-/** The lock that holds the deployment now; undefined if it is free. */
-export async function lockHeld(db: Queryable, deploymentId: string): Promise<HeldLock | undefined> {
-  const result = await db.query<HeldLock>({
+/** The lock that holds the deployment now, and the phase of its rollout; undefined if it is free. */
+export async function lockHeld(
+  db: Queryable,
+  deploymentId: string,
+): Promise<(HeldLock & { readonly phase: RolloutPhase | null }) | undefined> {
+  const result = await db.query<HeldLock & { readonly phase: RolloutPhase | null }>({
     name: 'deploy_lock_held',
     text:
       `SELECT ${LOCK_COLUMNS}, r.phase FROM deploy_lock l LEFT JOIN rollout r ON r.id = l.rollout_id` +
@@ -55,16 +50,18 @@ export async function lockHeld(db: Queryable, deploymentId: string): Promise<Hel
   return result.rows[0];
 }
 
-export interface HeldLock extends DeployLockRow {
-  /** Of its rollout; null if that is not there. */
-  readonly phase: RolloutPhase | null;
+interface Taking {
+  readonly deploymentId: string;
+  readonly namespace: string;
+  readonly rolloutId: RolloutId;
+  readonly startedBy: string;
 }
 
 /** Takes the lock or, for the rollout that has it, extends it. False if another one holds it; then nothing is written. */
 export async function lockTake(
   tx: PoolClient,
   _grant: Rolling,
-  lock: { readonly deploymentId: string; readonly namespace: string; readonly rolloutId: RolloutId; readonly startedBy: string },
+  lock: Taking,
 ): Promise<boolean> {
   const result = await tx.query({
     name: 'deploy_lock_take',
@@ -84,7 +81,7 @@ export async function lockTake(
 export async function lockSeize(
   tx: PoolClient,
   _grant: Rolling,
-  lock: { readonly deploymentId: string; readonly namespace: string; readonly rolloutId: RolloutId; readonly startedBy: string },
+  lock: Taking,
 ): Promise<void> {
   await tx.query({
     name: 'deploy_lock_seize',
@@ -110,6 +107,15 @@ export async function lockProve(tx: PoolClient, deploymentId: string, rolloutId:
     values: [deploymentId, rolloutId],
   });
   return result.rows.length === 1;
+}
+
+/** Holds the lock's row, whoever has it, until the transaction ends: before the deployment's own row, as everywhere. */
+export async function lockRow(tx: PoolClient, deploymentId: string): Promise<void> {
+  await tx.query({
+    name: 'deploy_lock_row',
+    text: 'SELECT FROM deploy_lock WHERE deployment_id = $1 FOR UPDATE',
+    values: [deploymentId],
+  });
 }
 
 /** Gives it back; by anybody but its holder, nothing happens. */
@@ -203,4 +209,15 @@ export function rolloutState(row: RolloutRow): RolloutState {
   const { operation, phase, activatedAt, cancelRequestedAt, outcome, finishedAt, message } = row;
   const error = storedPart(storedRolloutErrorSchema, 'ROLLOUT', row.id, 'error', row.error);
   return { operation, phase, activatedAt, cancelRequestedAt, outcome, finishedAt, message, error };
+}
+
+/** The last rollout of a deployment, if it failed: what a retry tries again. */
+export async function rolloutLatestFailed(db: Queryable, deploymentId: string): Promise<string | null> {
+  const result = await db.query<{ id: string; outcome: string | null }>({
+    name: 'rollout_latest',
+    text: 'SELECT id, outcome FROM rollout WHERE deployment_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1',
+    values: [deploymentId],
+  });
+  const [latest] = result.rows;
+  return latest?.outcome === 'FAILED' ? latest.id : null;
 }

@@ -4,6 +4,7 @@ import type { PoolClient } from 'pg';
 import type { Clock } from '../kernel/clock.js';
 import { done, refused, type Failure, type Outcome } from '../kernel/failure.js';
 import { canonicalJson, type JsonObject } from '../kernel/json.js';
+import { commitIfDone } from './commit-if-done.js';
 import type { Database, Queryable } from './database.js';
 
 /**
@@ -38,38 +39,24 @@ export async function idempotently<T, F extends Failure>(
   work: (tx: PoolClient) => Promise<Outcome<T, F>>,
 ): Promise<Outcome<T, F | (Failure<never> & { kind: 'IdempotencyKeyReused' })>> {
   const payloadHash = createHash('sha256').update(canonicalJson(request.input)).digest('hex');
-  try {
-    return await deps.database.inTransaction(async (tx) => {
-      if (!(await claim(tx, request, payloadHash, deps.clock))) {
-        return replay(tx, request, payloadHash, codec);
-      }
-      const outcome = await work(tx);
-      if (!outcome.done) throw new RolledBack(outcome);
-      await tx.query({
-        name: 'idempotency_finish',
-        text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
-        values: [
-          request.principal,
-          request.key,
-          codec.objectId(outcome.value),
-          JSON.stringify(codec.toJson(outcome.value)),
-        ],
-      });
-      return outcome;
+  return commitIfDone(deps.database, async (tx) => {
+    if (!(await claim(tx, request, payloadHash, deps.clock))) {
+      return replay(tx, request, payloadHash, codec);
+    }
+    const outcome = await work(tx);
+    if (!outcome.done) return outcome;
+    await tx.query({
+      name: 'idempotency_finish',
+      text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
+      values: [
+        request.principal,
+        request.key,
+        codec.objectId(outcome.value),
+        JSON.stringify(codec.toJson(outcome.value)),
+      ],
     });
-  } catch (error) {
-    if (error instanceof RolledBack) return error.outcome as Outcome<T, F>; // thrown above, with that outcome
-    throw error;
-  }
-}
-
-/** Carries a refusal out of the transaction, which takes the record back with it. */
-class RolledBack extends Error {
-  readonly outcome: Outcome<unknown>;
-  constructor(outcome: Outcome<unknown>) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
+    return outcome;
+  });
 }
 
 /** True if this transaction is the first, or the first after the record's life. */
