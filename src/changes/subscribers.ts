@@ -3,7 +3,7 @@
  * match it and not all that are open.
  */
 import { OBJECT_KINDS, type ObjectKind } from '../kernel/ids.js';
-import type { Change } from './types.js';
+import type { Change, Projection } from './types.js';
 import type { DecodedRow } from './catalogue.js';
 import type { StreamRequest } from './stream-types.js';
 
@@ -102,7 +102,8 @@ export function allows({ kinds, namespaces, objectIds }: Interest, change: Chang
 export function judge(request: StreamRequest, change: Change): { had: boolean; has: boolean } | undefined {
   const { after, before } = change;
   const has = change.op !== 'DELETE' && !isDeleted(after) && request.matches(change.kind, after);
-  const earlier = before === null ? null : { ...after, ...before };
+  // Of one kind, so the fields of one fit the other.
+  const earlier = before === null ? null : ({ ...after, ...before } as Projection);
   const had = earlier !== null && !isDeleted(earlier) && request.matches(change.kind, earlier);
   if (!had && !has) return undefined;
   return request.changed && !request.changed(change) ? undefined : { had, has };

@@ -62,7 +62,7 @@ export async function applyDeployment(
 
   const rolloutId = newRolloutId();
   let latest: DeploymentRow | undefined;
-  const outcome = await transactionally<AppliedDeployment>(parts, caller, {
+  const outcome = await transactionally<AppliedDeployment, DeploymentRow>(parts, caller, {
     operation: 'applyDeployment',
     input: wanted,
     codec: CODEC,
@@ -231,7 +231,7 @@ async function findRuntime(
   return row ? done(row) : notFound('runtime');
 }
 
-async function findRelease(
+export async function findRelease(
   db: Queryable,
   grant: Writing,
   namespace: string,

@@ -66,25 +66,25 @@ export function anywhere<A extends Action>(caller: Caller, action: A): Grant<A> 
   return grant;
 }
 
-/** A use case whose writes stand or fall together. */
-export interface Transactional<T> {
+/** A use case whose writes stand or fall together. `Row`: the object whose version may be in conflict. */
+export interface Transactional<T, Row> {
   readonly operation: string;
   readonly input: { readonly idempotencyKey?: string | undefined };
   readonly codec: ResultCodec<T>;
   /** Decides and writes once; what it reads is as it is now. */
-  once(tx: PoolClient): Promise<Outcome<T, Failure<DeploymentRow>> | 'again'>;
+  once(tx: PoolClient): Promise<Outcome<T, Failure<Row>> | 'again'>;
   /** What to say when it was decided again so often that somebody else must have won each time. */
-  exhausted(): Promise<Outcome<T, Failure<DeploymentRow>>>;
+  exhausted(): Promise<Outcome<T, Failure<Row>>>;
 }
 
 /** Commits what is done and nothing of what is refused; with a key, in the transaction of its idempotency record. */
-export async function transactionally<T>(
-  parts: Parts,
+export async function transactionally<T, Row>(
+  parts: Pick<Parts, 'database' | 'clock'>,
   caller: Caller,
-  work: Transactional<T>,
-): Promise<Outcome<T, Failure<DeploymentRow>>> {
+  work: Transactional<T, Row>,
+): Promise<Outcome<T, Failure<Row>>> {
   const { operation, input, codec } = work;
-  const again = async (attempt: () => Promise<Outcome<T, Failure<DeploymentRow>> | 'again'>) =>
+  const again = async (attempt: () => Promise<Outcome<T, Failure<Row>> | 'again'>) =>
     (await redecide(parts.clock, Math.random, attempt)) ?? (await work.exhausted());
   if (input.idempotencyKey === undefined) {
     return again(() => commitIfDone(parts.database, (tx) => work.once(tx)));

@@ -13,6 +13,7 @@ import {
   lockTake,
   rolloutChange,
   rolloutInsert,
+  rolloutRead,
   rolloutState,
   rolloutsUnfinished,
   settled,
@@ -107,8 +108,9 @@ export async function beginRollout(
     },
     stampOf(grant, 'RolloutStarted', attempt.message),
   );
-  if (attempt.active) await settleByPhase(tx, grant, { before, after }, now);
-  return rollout;
+  if (!attempt.active || !settles(before?.phase ?? null, after.phase)) return rollout;
+  await settleByPhase(tx, grant, { before, after }, now);
+  return (await rolloutRead(tx, grant, attempt.rolloutId)) ?? rollout;
 }
 
 const ENDING: ReadonlySet<RolloutOperation> = new Set(['UNDEPLOY', 'DELETE']);

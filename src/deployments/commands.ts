@@ -188,7 +188,7 @@ async function intend(
   intention: Intention,
 ): Promise<DeploymentOutcome> {
   const rolloutId = newRolloutId();
-  const outcome = await transactionally<DeploymentRow>(parts, caller, {
+  const outcome = await transactionally<DeploymentRow, DeploymentRow>(parts, caller, {
     operation,
     input: intent,
     codec: CODEC,

@@ -5,6 +5,7 @@ import type { Labels } from '../kernel/labels.js';
 import {
   edgeOf,
   NOTHING_RUNS,
+  ON_CANCEL,
   ON_NEW_SPEC,
   ON_RETRY,
   ON_UNDEPLOY,
@@ -71,6 +72,17 @@ export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentD
   };
 }
 
+/** Why a new spec would be refused whatever it says; undefined if it might be taken. */
+export function refusesNewSpec(current: DeploymentState): Failure<never> | undefined {
+  const decision =
+    current.deletionRequestedAt !== null
+      ? terminating()
+      : phaseOnNewSpec(current) === 'refuse'
+        ? illegal(current.phase, 'a new spec', 'PENDING')
+        : UNCHANGED;
+  return decision.kind === 'refused' ? decision.failure : undefined;
+}
+
 /** An update goes on from what runs; what never ran is set up from the start. */
 function phaseOnNewSpec(current: DeploymentState): DeploymentPhase | 'refuse' {
   const to = ON_NEW_SPEC[current.phase];
@@ -91,6 +103,44 @@ export function undeploy(current: DeploymentState): IntentDecision {
       desiredState: 'UNDEPLOYED',
       generation: current.generation + 1,
       ...moveTo(current, to === 'keep' ? current.phase : to),
+    },
+  };
+}
+
+/** The same once more: what runs is brought to what is wanted, though nothing of that has changed. */
+export function reapply(current: DeploymentState): IntentDecision {
+  if (current.deletionRequestedAt !== null) return terminating();
+  const phase = phaseOnNewSpec(current);
+  if (phase === 'refuse' || current.desiredState !== 'DEPLOYED') {
+    return illegal(current.phase, 'applying again', 'UPDATE_PENDING', 'nothing is to run');
+  }
+  return {
+    kind: 'applied',
+    reason: 'ReapplyRequested',
+    change: { phase, targetReleaseId: desiredReleaseId(current), error: null, retryRequested: false },
+  };
+}
+
+/** Back to what serves; where nothing does, to nothing. From what has reached its goal there is no way back but a rollback. */
+export function cancelRollout(current: DeploymentState): IntentDecision {
+  if (current.currentReleaseId === null) {
+    const to = ON_UNDEPLOY[current.phase];
+    if (to === 'refuse' || to === 'keep') return illegal(current.phase, 'cancelling', 'UNDEPLOYING');
+    return {
+      kind: 'applied',
+      reason: 'CancelRequested',
+      change: { desiredState: 'UNDEPLOYED', generation: current.generation + 1, ...moveTo(current, to) },
+    };
+  }
+  const to = ON_CANCEL[current.phase];
+  if (to === 'refuse') return illegal(current.phase, 'cancelling', 'UPDATE_PENDING');
+  return {
+    kind: 'applied',
+    reason: 'CancelRequested',
+    change: {
+      ...moveTo(current, to === 'keep' ? current.phase : to),
+      generation: current.generation + 1,
+      targetReleaseId: current.currentReleaseId,
     },
   };
 }

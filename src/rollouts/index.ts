@@ -26,6 +26,7 @@ export {
   rolloutChange,
   rolloutInsert,
   rolloutLatestFailed,
+  rolloutPreviousRelease,
   rolloutRead,
   rolloutState,
   rolloutsUnfinished,

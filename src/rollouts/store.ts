@@ -221,3 +221,20 @@ export async function rolloutLatestFailed(db: Queryable, deploymentId: string): 
   const [latest] = result.rows;
   return latest?.outcome === 'FAILED' ? latest.id : null;
 }
+
+/** The release that ran last before the one named, by what succeeded; undefined if none did. */
+export async function rolloutPreviousRelease(
+  db: Queryable,
+  deploymentId: string,
+  releaseId: string | null,
+): Promise<string | undefined> {
+  const result = await db.query<{ id: string }>({
+    name: 'rollout_previous_release',
+    text:
+      "SELECT to_release_id AS id FROM rollout WHERE deployment_id = $1 AND outcome = 'SUCCEEDED'" +
+      ' AND to_release_id IS NOT NULL AND to_release_id IS DISTINCT FROM $2' +
+      ' ORDER BY created_at DESC, id DESC LIMIT 1',
+    values: [deploymentId, releaseId],
+  });
+  return result.rows[0]?.id;
+}
