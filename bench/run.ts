@@ -1,17 +1,27 @@
 /** `npm run bench -- <name> [options]`: measures and writes `bench/results/<name>.md` and `.json`. See README.md. */
-import { benchFanOut } from './fanout/bench.js';
+import { benchDelay, benchFanOut } from './fanout/bench.js';
+import { benchGrowth } from './growth/bench.js';
 import { benchHeartbeats } from './heartbeats/bench.js';
+import { benchLoad } from './load/bench.js';
 import { benchPatches } from './patches/bench.js';
 import { benchReads } from './reads/bench.js';
+import { benchReplicas } from './replicas/bench.js';
+import { benchStart } from './start/bench.js';
 import { Closing } from './support/closing.js';
 import { parseOptions, type Options } from './support/options.js';
+import { publish } from './support/readme.js';
 import { writeReport, type Report } from './support/report.js';
 
 const BENCHMARKS: Readonly<Record<string, (options: Options, closing: Closing) => Promise<Report>>> = {
   patches: benchPatches,
   fanout: benchFanOut,
   reads: benchReads,
+  delay: benchDelay,
   heartbeats: benchHeartbeats,
+  growth: benchGrowth,
+  replicas: benchReplicas,
+  start: benchStart,
+  load: benchLoad,
 };
 
 async function main(): Promise<void> {
@@ -32,6 +42,7 @@ async function main(): Promise<void> {
     try {
       const report = await BENCHMARKS[name]?.(options, closing);
       if (report) writeReport(report);
+      if (report && options.publish) publish(report);
     } finally {
       process.off('SIGINT', interrupt);
       process.off('SIGTERM', interrupt);

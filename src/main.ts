@@ -27,14 +27,15 @@ import { startLoops } from './engine/server-loops.js';
 import { buildGraph, type GraphDeps } from './graph/assemble.js';
 import { contextFactory } from './graph/context.js';
 import { systemClock, type Clock } from './kernel/clock.js';
+import type { Failpoints } from './kernel/failpoints.js';
 import type { Log } from './kernel/log.js';
 import { StartError } from './kernel/start-error.js';
 import { releaseCommands } from './releases/index.js';
 import { RUNTIME_TYPES, runtimeCommands } from './runtimes/index.js';
+import { feedAccess, interruptible } from './store/interrupt.js';
 import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
 import type { PublicReads } from './store/public-types.js';
-import { sessionsLike } from './store/session.js';
 import { createMetrics, readTrustedDocuments, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
 
@@ -65,12 +66,14 @@ export interface Slipway {
 export interface SlipwayDeps {
   readonly log: Log;
   readonly clock?: Clock;
+  /** For tests that interrupt a server; absent: it cannot be. */
+  readonly failpoints?: Failpoints | undefined;
 }
 
 /** Starts a server in this process. Throws a StartError that an operator can act on; nothing is left running then. */
 export async function startSlipway(
   config: Config,
-  { log, clock = systemClock }: SlipwayDeps,
+  { log, clock = systemClock, failpoints }: SlipwayDeps,
 ): Promise<Slipway> {
   const started: (() => Promise<void> | void)[] = [];
   const undo = async () => {
@@ -85,7 +88,7 @@ export async function startSlipway(
     const store = await openStoreOf(config, log);
     started.push(() => store.close());
     await checkStoredPhases(store.database.pool);
-    return await serve(config, { log, clock, store, started, undo });
+    return await serve(config, { log, clock, failpoints, store, started, undo });
   } catch (error) {
     await undo();
     throw error;
@@ -114,20 +117,23 @@ export async function makeTokenBeside(
 interface Composition {
   readonly log: Log;
   readonly clock: Clock;
+  readonly failpoints: Failpoints | undefined;
   readonly store: Store;
   /** What to stop, in the order of starting. */
   readonly started: (() => Promise<void> | void)[];
   undo(): Promise<void>;
 }
 
-async function serve(config: Config, { log, clock, store, started, undo }: Composition): Promise<Slipway> {
-  const { database } = store;
+async function serve(config: Config, composition: Composition): Promise<Slipway> {
+  const { log, clock, failpoints, started, undo } = composition;
+  const database = interruptible(composition.store.database, failpoints);
+  const store = { ...composition.store, database };
   if (config.access.bootstrapToken !== undefined) {
     await ensureBootstrapToken(database, config.access.bootstrapToken);
   }
   const access = assertProtected(config, await countAdminTokens(database));
 
-  const feed = createFeed({ database, openSession: sessionsLike(database.pool), clock, log });
+  const feed = createFeed({ ...feedAccess(database, failpoints), clock, log });
   const auth = authenticator({ pool: database.pool, feed, clock, open: access === 'open' });
   await feed.start();
   started.push(async () => {
@@ -190,7 +196,7 @@ async function startTransport(config: Config, parts: Serving): Promise<Transport
   );
   const transport = await startHttp({
     schema,
-    createContext: contextFactory(reads, (kind) => metrics.failures.inc({ kind })),
+    createContext: contextFactory((kind) => metrics.failures.inc({ kind })),
     settings: transportSettings(config),
     clock,
     log,
@@ -244,7 +250,12 @@ function graphDeps(
 }
 
 /** `slipway serve`: runs until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 if it could not start. */
-export async function main(): Promise<void> {
+export function main(): Promise<void> {
+  return runServer({});
+}
+
+/** The same with parts of the caller's. */
+export async function runServer(parts: Omit<SlipwayDeps, 'log'>): Promise<void> {
   try {
     const config = loadConfig();
     const log = createLogger(config.log);
@@ -254,7 +265,7 @@ export async function main(): Promise<void> {
       process.exit(1);
     });
     log.debug({ config: describeConfig(config) }, 'Starting');
-    const { server, asked } = await untilSignalled(log, () => startSlipway(config, { log }));
+    const { server, asked } = await untilSignalled(log, () => startSlipway(config, { ...parts, log }));
     if (asked) return;
     process.stdout.write(
       banner({

@@ -25,6 +25,10 @@ const OURS = [
   { name: 'Slipway', scheme: 'ws:' },
   { name: 'Slipway, event streams', scheme: 'http:' },
 ] as const;
+/** What `delay` has. */
+const CHANGES_A_SECOND = 100;
+const WATCHERS = 200;
+const WATCHED_DOCUMENTS = 5;
 type Scheme = (typeof PEERS)[number]['scheme'];
 
 interface Setting {
@@ -39,25 +43,41 @@ export async function benchFanOut(options: Options, closing: Closing): Promise<R
   const postgres = await embeddedPostgres(closing, 'socket');
   const groups: Group[] = [];
   const notes: string[] = [
-    'A change of Slipway is a patch over HTTP, committed and logged; of the others an event in memory.',
+    options.pace === undefined
+      ? 'A change of Slipway is a patch over HTTP, committed and logged; of the others an event in memory.'
+      : `${options.pace} changes a second; p50 and p99 are of each event to each subscriber, since its transaction began.`,
   ];
   for (const groupCount of options.groups) {
     for (const count of options.subscribers) {
-      const setting = { postgres, count, documents: documentsOf(groupCount), options, closing };
+      const setting = {
+        postgres,
+        count,
+        documents: documentsOf(groupCount, options.pace !== undefined),
+        options,
+        closing,
+      };
       const contenders = await contendersOf(setting);
       const summaries = await compare(contenders, options);
       const title = `${count} subscribers, ${groupCount} documents`;
       groups.push({ title, unit: 'deliveries', summaries });
-      notes.push(noteOf(title, summaries, contenders));
+      if (options.pace === undefined) notes.push(noteOf(title, summaries, contenders));
       for (const contender of contenders) await contender.stop();
     }
   }
-  return { name: 'fanout', options, groups, notes };
+  return { name: options.pace === undefined ? 'fanout' : 'delay', options, groups, notes };
+}
+
+/** How soon a change comes while the server is not at its limit. */
+export function benchDelay(options: Options, closing: Closing): Promise<Report> {
+  const { pace = CHANGES_A_SECOND } = options;
+  return benchFanOut({ ...options, pace, subscribers: [WATCHERS], groups: [WATCHED_DOCUMENTS] }, closing);
 }
 
 async function contendersOf(setting: Setting): Promise<Subscribed[]> {
   const ours: Subscribed[] = [];
   for (const { name, scheme } of OURS) ours.push(await startOurs(name, scheme, setting));
+  // How soon a commit comes is nothing that one without commits can be compared with.
+  if (setting.options.pace !== undefined) return ours;
   // Its one frame is as large as ours are in the mean.
   const limit = await startLimit(ours[0]?.messageBytes ?? 0, setting);
   const peers: Subscribed[] = [];
@@ -83,8 +103,9 @@ async function startOurs(name: string, scheme: Scheme, setting: Setting): Promis
   });
   const server = await startServer(closing, database, { profile: options.profile, collects: true });
   const url = server.graphql.replace('http:', scheme);
-  const changes = { url: server.graphql, pid: server.pid, inFlight: options.inFlight, deploymentId };
-  return subscribed({ name, url, count, documents, changes }, server, closing);
+  const changes = { url: server.graphql, pids: [server.pid], inFlight: options.inFlight, deploymentId };
+  const { pace } = options;
+  return subscribed({ name, url, count, documents, changes, pace }, server, closing);
 }
 
 async function startLimit(messageBytes: number, setting: Setting): Promise<Subscribed> {
@@ -93,7 +114,7 @@ async function startLimit(messageBytes: number, setting: Setting): Promise<Subsc
   closing.add(() => server.stop());
   const address = await server.call('start', { messageBytes });
   const { inFlight } = options;
-  const changes = { url: `http://${address}`, pid: server.pid, inFlight, deploymentId: null };
+  const changes = { url: `http://${address}`, pids: [server.pid], inFlight, deploymentId: null };
   const url = `ws://${address}`;
   return subscribed({ name: 'one frame for all', url, count, documents: [], changes }, server, closing);
 }
@@ -102,7 +123,12 @@ async function startPeers(name: string, file: string, scheme: Scheme, setting: S
   const { count, documents, options, closing } = setting;
   const server = await startPeer({ file, setting: {}, collects: true }, closing);
   const { inFlight } = options;
-  const changes = { url: new URL('/change', server.url).href, pid: server.pid, inFlight, deploymentId: null };
+  const changes = {
+    url: new URL('/change', server.url).href,
+    pids: [server.pid],
+    inFlight,
+    deploymentId: null,
+  };
   const url = server.url.replace('http:', scheme);
   return subscribed({ name, url, count, documents, changes }, server, closing);
 }

@@ -7,10 +7,11 @@ const FIELDS = [
   'cursor at from to message actor deployment { id labels status { phase summary } }',
 ];
 
-/** No two of them give the same payload, so nobody can send one to two groups. */
-export function documentsOf(groups: number): string[] {
+/** No two of them give the same payload, so nobody can send one to two groups. `timed`: each tells when it happened. */
+export function documentsOf(groups: number, timed = false): string[] {
+  const more = timed ? 'at ' : '';
   return Array.from({ length: groups }, (_, group) => {
     const alias = group < FIELDS.length ? '' : `g${group}: `;
-    return `subscription { ${alias}deploymentPhaseChanged { ${FIELDS[group % FIELDS.length]} } }`;
+    return `subscription { ${alias}deploymentPhaseChanged { ${more}${FIELDS[group % FIELDS.length]} } }`;
   });
 }

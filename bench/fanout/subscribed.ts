@@ -28,22 +28,25 @@ export interface Subscription {
   readonly count: number;
   readonly documents: readonly string[];
   readonly changes: Changes;
+  /** Changes a second; undefined: the next as soon as all have the last. */
+  readonly pace?: number | undefined;
 }
 
 export async function subscribed(
-  { name, url, count, documents, changes }: Subscription,
+  { name, url, count, documents, changes, pace }: Subscription,
   server: { stop(): Promise<unknown> },
   closing: Closing,
 ): Promise<Subscribed> {
   const workers = startWorker<SubscribersWorker>(new URL('subscribers-worker.ts', import.meta.url));
   closing.add(() => workers.stop());
-  const idleKib = await open(workers, { url, count, documents }, changes.pid);
+  const idleKib = await open(workers, { url, count, documents }, changes.pids[0] ?? -1);
   await workers.call('prepare', changes);
   return {
     name,
     idleKib,
     messageBytes: await workers.call('sample', undefined),
-    round: (seconds) => workers.call('round', { seconds }),
+    round: (seconds) =>
+      pace === undefined ? workers.call('round', { seconds }) : workers.call('paced', { seconds, pace }),
     async stop() {
       await workers.stop();
       await server.stop();

@@ -2,6 +2,8 @@
  * N subscribers, one socket each, and the one who makes changes: the next change is made when every subscriber has the
  * last one (or the one `inFlight` before it).
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
 import { cpuMsOf, ownCoreShare } from '../support/processes.js';
@@ -20,7 +22,8 @@ export interface Subscribers {
 export interface Changes {
   /** Where a POST makes one change. */
   readonly url: string;
-  readonly pid: number;
+  /** The processes whose CPU time counts. */
+  readonly pids: readonly number[];
   readonly inFlight: number;
   /** The deployment that is patched, at version 1 and RUNNING; null where the POST has no body. */
   readonly deploymentId: string | null;
@@ -37,9 +40,10 @@ interface Subscriber {
 let sockets: Subscriber[] = [];
 let received = 0;
 let receivedBytes = 0;
+/** How long each event was under way, in a paced round. */
+let ages: number[] | undefined;
 let progress: (() => void) | undefined;
 let failure: Error | undefined;
-let maker: HttpClient | undefined;
 let changes: Changes | undefined;
 let version = 1;
 
@@ -61,6 +65,7 @@ async function subscriber(url: string, index: number, document: string | undefin
         return;
       }
       if (text.includes('"type":"error"') || text.includes('"errors"')) fail(new Error(text.toString()));
+      ages?.push(ageOf(text));
       received += 1;
       receivedBytes += text.length;
       progress?.();
@@ -74,6 +79,19 @@ async function subscriber(url: string, index: number, document: string | undefin
   await ready;
   socket.send(JSON.stringify({ id: 's', type: 'subscribe', payload: { query: document } }));
   return socket;
+}
+
+const AT = Buffer.from('"at":"');
+/** Since the time in its row, which is its transaction's start, in whole milliseconds. On one machine clocks agree. */
+function ageOf(text: Buffer): number {
+  const start = text.indexOf(AT) + AT.length;
+  return Date.now() - Date.parse(text.toString('latin1', start, text.indexOf('"', start)));
+}
+
+function quantiles(took: number[]): { readonly p50: number; readonly p99: number } {
+  took.sort((a, b) => a - b);
+  const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;
+  return { p50: quantile(0.5), p99: quantile(0.99) };
 }
 
 async function until(count: number): Promise<void> {
@@ -97,8 +115,14 @@ const PATCH = `mutation Patch($input: PatchDeploymentStatusInput!) {
   patchDeploymentStatus(input: $input) { ... on PatchDeploymentStatusPayload { deployment { version } } ... on Failure { message } }
 }`;
 
-async function change(): Promise<void> {
-  if (!maker || !changes) throw new Error('no one makes changes');
+/** For each round: a server may close what is idle, and others have their turns meanwhile. */
+function openMaker(): Promise<HttpClient> {
+  if (!changes) throw new Error('no one makes changes');
+  return HttpClient.open(changes.url);
+}
+
+async function change(maker: HttpClient): Promise<void> {
+  if (!changes) throw new Error('no one makes changes');
   const { deploymentId: id } = changes;
   if (id === null) {
     await maker.post('');
@@ -127,51 +151,89 @@ const methods = {
     return Promise.resolve();
   },
 
-  async prepare(how: Changes) {
+  prepare(how: Changes) {
     changes = how;
-    maker = await HttpClient.open(how.url);
+    return Promise.resolve();
   },
 
   /** One change; the mean size of what came of it, in bytes. */
   async sample() {
     const [countBefore, bytesBefore] = [received, receivedBytes];
-    await change();
+    const maker = await openMaker();
+    await change(maker);
+    maker.close();
     await until(countBefore + sockets.length);
     return (receivedBytes - bytesBefore) / sockets.length;
   },
 
-  async round({ seconds }: { readonly seconds: number }): Promise<Measurement> {
-    if (!changes) throw new Error('no one makes changes');
-    const { pid, inFlight } = changes;
-    const took: number[] = [];
-    const before = received;
-    const cpuBefore = cpuMsOf(pid);
-    const shareOf = ownCoreShare();
-    const start = performance.now();
-    let made = 0;
-    for (let at = start; at < start + seconds * 1_000;) {
-      await change();
-      made += 1;
-      await until(before + (made - inFlight + 1) * sockets.length);
-      const now = performance.now();
-      took.push(now - at);
-      at = now;
-    }
-    await until(before + made * sockets.length);
-    const elapsed = performance.now() - start;
-    const generatorShare = shareOf();
-    const cpuAfter = cpuMsOf(pid);
-    const deliveries = received - before;
-    took.sort((a, b) => a - b);
-    const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;
-    return {
-      perSecond: (deliveries * 1_000) / elapsed,
-      cpuMs: cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / deliveries,
-      latency: { p50: quantile(0.5), p99: quantile(0.99) },
-      generatorShare,
-    };
+  /** Since they were opened. */
+  received() {
+    return failure ? Promise.reject(failure) : Promise.resolve(received);
   },
+
+  /** The next change as soon as all have the last. */
+  round: ({ seconds }: { readonly seconds: number }) =>
+    measured(async (make) => {
+      const took: number[] = [];
+      const before = received;
+      const start = performance.now();
+      for (let at = start; at < start + seconds * 1_000;) {
+        await make();
+        await until(before + (took.length + 2 - inFlight()) * sockets.length);
+        const now = performance.now();
+        took.push(now - at);
+        at = now;
+      }
+      return took;
+    }),
+
+  /** A change each so often, whoever has which; the latency is that of each event to each subscriber. */
+  paced: ({ seconds, pace }: { readonly seconds: number; readonly pace: number }) =>
+    measured(async (make) => {
+      const took: number[] = [];
+      ages = took;
+      const start = performance.now();
+      for (let n = 0; n < seconds * pace; n += 1) {
+        const dueInMs = start + (n * 1_000) / pace - performance.now();
+        if (dueInMs > 0) await sleep(dueInMs);
+        await make();
+      }
+      return took;
+    }),
 };
+
+function inFlight(): number {
+  return changes?.inFlight ?? 1;
+}
+
+/** `course` makes changes, and answers its latencies. */
+async function measured(course: (make: () => Promise<void>) => Promise<number[]>): Promise<Measurement> {
+  if (!changes) throw new Error('no one makes changes');
+  const { pids } = changes;
+  const maker = await openMaker();
+  const before = received;
+  const cpuBefore = cpuMsOf(pids);
+  const shareOf = ownCoreShare();
+  const start = performance.now();
+  let made = 0;
+  const took = await course(async () => {
+    await change(maker);
+    made += 1;
+  });
+  await until(before + made * sockets.length);
+  maker.close();
+  ages = undefined;
+  const elapsed = performance.now() - start;
+  const generatorShare = shareOf();
+  const cpuAfter = cpuMsOf(pids);
+  const deliveries = received - before;
+  return {
+    perSecond: (deliveries * 1_000) / elapsed,
+    cpuMs: cpuBefore === null || cpuAfter === null ? null : (cpuAfter - cpuBefore) / deliveries,
+    latency: quantiles(took),
+    generatorShare,
+  };
+}
 
 export type SubscribersWorker = typeof methods;
 serveWorker(methods);

@@ -15,7 +15,8 @@ const BENCH = join(ROOT, 'bench');
 const SCHEMA = join(ROOT, 'prisma/schema.prisma');
 /** Below node_modules, which every tool leaves alone, and `npm ci` empties. */
 const GENERATED = join(BENCH, 'node_modules/.slipway');
-const STAMP = join(GENERATED, 'stamp');
+const PACKAGES_STAMP = join(GENERATED, 'packages');
+const CLIENT_STAMP = join(GENERATED, 'client');
 
 /** As Prisma advises for such a server: its default compiler, which is faster than the small one, and joins. */
 const GENERATORS = `generator client {
@@ -37,25 +38,30 @@ generator pothos {
 `;
 
 export async function installPeers(): Promise<void> {
-  const wanted = stamp();
-  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === wanted) return;
-  process.stderr.write(
-    'Installing the peers into bench/node_modules, once for each change of their lock …\n',
-  );
-  await run('npm', ['ci', '--prefix', BENCH, '--ignore-scripts', '--no-audit', '--no-fund']);
-  await generateClient();
-  writeFileSync(STAMP, wanted);
+  await unlessCurrent(PACKAGES_STAMP, fingerprint([join(BENCH, 'package-lock.json')]), async () => {
+    process.stderr.write(
+      'Installing the peers into bench/node_modules, once for each change of their lock …\n',
+    );
+    await run('npm', ['ci', '--prefix', BENCH, '--ignore-scripts', '--no-audit', '--no-fund']);
+  });
+  await unlessCurrent(CLIENT_STAMP, fingerprint([SCHEMA], GENERATORS), generateClient);
 }
 
-function stamp(): string {
-  const hash = createHash('sha256').update(GENERATORS);
-  for (const file of [join(BENCH, 'package-lock.json'), SCHEMA]) hash.update(readFileSync(file));
+async function unlessCurrent(stamp: string, wanted: string, make: () => Promise<void>): Promise<void> {
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  await make();
+  mkdirSync(GENERATED, { recursive: true });
+  writeFileSync(stamp, wanted);
+}
+
+function fingerprint(files: readonly string[], text = ''): string {
+  const hash = createHash('sha256').update(text);
+  for (const file of files) hash.update(readFileSync(file));
   return hash.digest('hex');
 }
 
 /** The project's own models; in one module, as its server has them, because a generated client is TypeScript. */
 async function generateClient(): Promise<void> {
-  mkdirSync(GENERATED, { recursive: true });
   const models = readFileSync(SCHEMA, 'utf8').replace(/^generator \w+ \{[^}]*\}\n/gm, '');
   const schema = join(GENERATED, 'schema.prisma');
   writeFileSync(schema, `${GENERATORS}\n${models}`);

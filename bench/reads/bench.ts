@@ -150,7 +150,13 @@ async function assertSameFacts(readers: readonly Reader[]): Promise<string> {
   for (const { name, facts } of others) {
     deepStrictEqual(facts, limit?.facts, `${name} answers something else: ${JSON.stringify(facts)}`);
   }
+  return sizesOf(answers);
+}
+
+/** The size that most have goes without names. */
+function sizesOf(answers: readonly { readonly name: string; readonly bytes: number }[]): string {
   const sizes = new Map<number, string[]>();
   for (const { bytes, name } of answers) sizes.set(bytes, [...(sizes.get(bytes) ?? []), name]);
-  return [...sizes].map(([bytes, names]) => `${bytes} bytes (${names.join('; ')})`).join(', ');
+  const [[usual] = [], ...others] = [...sizes].sort(([, a], [, b]) => b.length - a.length);
+  return `${usual} bytes; ${others.map(([bytes, names]) => `${bytes} (${names.join(', ')})`).join(', ')}`;
 }

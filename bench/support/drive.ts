@@ -13,7 +13,7 @@ export interface Drive {
 
 export async function drive({ step, clients, seconds, pid }: Drive): Promise<Measurement> {
   const took: number[] = [];
-  const cpuBefore = cpuMsOf(pid);
+  const cpuBefore = cpuMsOf([pid]);
   const shareOf = ownCoreShare();
   const start = performance.now();
   const end = start + seconds * 1_000;
@@ -28,7 +28,7 @@ export async function drive({ step, clients, seconds, pid }: Drive): Promise<Mea
   await Promise.all(Array.from({ length: clients }, (_, client) => run(client)));
   const elapsed = performance.now() - start;
   const generatorShare = shareOf();
-  const cpuAfter = cpuMsOf(pid);
+  const cpuAfter = cpuMsOf([pid]);
   took.sort((a, b) => a - b);
   const quantile = (part: number) => took[Math.min(took.length - 1, Math.floor(took.length * part))] ?? 0;
   return {

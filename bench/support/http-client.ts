@@ -48,6 +48,7 @@ export class HttpClient {
 
   post(body: string): Promise<Answer> {
     if (this.#gone) return Promise.reject(this.#gone);
+    if (this.#waiting) return Promise.reject(new Error('one request at a time'));
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
       this.#socket.write(`${this.#head}${Buffer.byteLength(body)}${HEAD_END}${body}`);

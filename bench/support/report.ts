@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 import type { Summary } from './contender.js';
+import type { Options } from './options.js';
 
 const RESULTS = fileURLToPath(new URL('../results/', import.meta.url));
 
@@ -16,10 +17,20 @@ export interface Group {
   readonly summaries: readonly Summary[];
 }
 
+/** What is no comparison of contenders. */
+export interface Table {
+  readonly title: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
 export interface Report {
   readonly name: string;
-  readonly options: object;
+  readonly options: Options;
   readonly groups: readonly Group[];
+  readonly tables?: readonly Table[];
+  /** Only into the JSON. */
+  readonly samples?: readonly object[];
   /** Further facts, one sentence each. */
   readonly notes: readonly string[];
 }
@@ -39,25 +50,31 @@ const HEAD = [
 /** Of a core: above it, the load generator is what is measured. */
 const GENERATOR_BUSY = 0.9;
 
+export function machine(): string {
+  return `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+}
+
 export function writeReport(report: Report): void {
-  const machine = `${cpus().length} cores, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
   const markdown = [
     `# ${report.name}`,
     '',
-    `${machine}. Options: ${JSON.stringify(report.options)}.`,
+    `${machine()}. Options: ${JSON.stringify(report.options)}.`,
     '',
-    table(report.groups),
-    '',
+    ...(report.groups.length === 0 ? [] : [comparison(report.groups), '']),
+    ...(report.tables ?? []).flatMap(({ title, head, rows }) => [`${title}:`, '', table(head, rows), '']),
     ...[...report.notes, ...busyGenerators(report.groups)].map((note) => `- ${note}`),
     '',
   ].join('\n');
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}${report.name}.md`, markdown);
-  writeFileSync(`${RESULTS}${report.name}.json`, `${JSON.stringify({ ...report, machine }, null, 2)}\n`);
+  writeFileSync(
+    `${RESULTS}${report.name}.json`,
+    `${JSON.stringify({ ...report, machine: machine() }, null, 2)}\n`,
+  );
   process.stdout.write(`${markdown}\nWritten to bench/results/${report.name}.md and .json\n`);
 }
 
-function table(groups: readonly Group[]): string {
+function comparison(groups: readonly Group[]): string {
   const rows = groups.flatMap(({ title, unit, summaries }) => {
     const [limit] = summaries;
     return summaries.map((summary, index) => [
@@ -73,7 +90,11 @@ function table(groups: readonly Group[]): string {
       percent(summary.generatorShare),
     ]);
   });
-  return [HEAD, HEAD.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return table(HEAD, rows);
+}
+
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 function busyGenerators(groups: readonly Group[]): string[] {

@@ -2,6 +2,8 @@ import { addConnectionType, pageArguments, pageComplexity, readConnection } from
 import { addEnum } from '../graph/enum.js';
 import { grantOf, type Graph } from '../graph/graph.js';
 import { INPUT_WORDS } from '../graph/input-words.js';
+import { reads } from '../graph/reading/declare.js';
+import { beside } from '../graph/reading/fields.js';
 import { addMutation, addPayload } from '../graph/mutation.js';
 import type { Actor, Role } from './actor.js';
 import { TOKEN_NAME_MAX, TOKEN_NAMESPACES_MAX } from './token-model.js';
@@ -62,6 +64,8 @@ function addViewer({ builder }: Graph, role: RoleRef): void {
   );
 }
 
+type Row = Graph['types']['Token']['$inferType'];
+
 function addTokenFields(graph: Graph, role: RoleRef): void {
   const { builder, types, shared } = graph;
   builder.objectFields(types.Token, (t) => ({
@@ -70,6 +74,7 @@ function addTokenFields(graph: Graph, role: RoleRef): void {
     roles: t.field({
       type: [role],
       description: 'What it may do, at least one.',
+      ...reads<Row>('roles'),
       resolve: (token) => [...token.roles],
     }),
     namespaces: t.exposeStringList('namespaces', {
@@ -98,7 +103,7 @@ function addTokenFields(graph: Graph, role: RoleRef): void {
       type: 'DateTime',
       nullable: true,
       description: 'When it was last used, to the minute; null if never.',
-      resolve: async (token, _args, { load }) => (await load.tokenUse(token.id))?.lastUsedAt ?? null,
+      ...beside<Date>(graph, 'lastUsedAt'),
     }),
   }));
   const connection = addConnectionType(builder, 'Token', types.Token);
@@ -113,7 +118,13 @@ function addTokenFields(graph: Graph, role: RoleRef): void {
       },
       resolve: (_root, args, context, info) => {
         grantOf(context, 'token:read');
-        return readConnection(graph, 'token', {}, args, info);
+        return readConnection(
+          graph,
+          { table: 'token', namespaces: 'all', deleted: false },
+          args,
+          context,
+          info,
+        );
       },
     }),
   );

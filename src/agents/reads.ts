@@ -1,18 +1,15 @@
 import type { Grant } from '../access/grant.js';
-import { whereOf } from '../store/filter-where.js';
 import type { Queryable } from '../store/database.js';
 import { filterSql } from '../store/filter-sql.js';
-import type { Prisma } from '../store/generated/prisma/client.js';
 import type { AgentRow } from '../store/rows.js';
 import { columnList, TABLES } from '../store/tables.js';
+import type { Wanted } from '../store/public-types.js';
 import type { AgentPredicate } from './filter.js';
 
-const NULLABLE = new Set(['environment']);
-
 /** The agents that the filter names. They stand outside namespaces: whoever may read agents may read each. */
-export function agentWhere(predicate: AgentPredicate, _grant: Grant<'agent:read'>): Prisma.AgentWhereInput {
+export function agentsWanted(predicate: AgentPredicate, _grant: Grant<'agent:read'>): Wanted<'agent'> {
   // A deregistered agent's row goes in the same transaction; the mark is seen by nobody but the log.
-  return { AND: [whereOf(predicate, NULLABLE), { deletedAt: null }] };
+  return { table: 'agent', namespaces: 'all', predicate, deleted: false };
 }
 
 /** An agent with what its last heartbeat said, as the log's projections carry it. */

@@ -67,7 +67,7 @@ function addRegister({ builder, types }: Graph, enums: Enums, commands: AgentCom
   });
 }
 
-function addHeartbeat({ builder, types }: Graph, commands: AgentCommands): void {
+function addHeartbeat({ builder, types, reader }: Graph, commands: AgentCommands): void {
   const payload = builder.objectRef<Beaten>('HeartbeatAgentPayload').implement({
     description: '`heartbeatAgent` was carried out.',
     fields: (t) => ({
@@ -79,7 +79,7 @@ function addHeartbeat({ builder, types }: Graph, commands: AgentCommands): void 
         nullable: true,
         description:
           'The agent as it is now; null if the caller may not read agents. Read only when selected.',
-        resolve: ({ id }, _args, { load }) => load.byId('AGENT', id),
+        resolve: ({ id }, _args, context, info) => reader.byId('AGENT', id, context, info),
       }),
     }),
   });

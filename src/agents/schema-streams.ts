@@ -3,13 +3,11 @@ import type { EnumRef, InputRef } from '@pothos/core';
 import type { Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
 import {
-  openTransitions,
-  openWatch,
   transitionArguments,
+  transitionStreams,
   watchArguments,
-  type StreamArgs,
+  watchStreams,
   type StreamedKind,
-  type WatchArgs,
 } from '../graph/object-streams.js';
 import { storedJson } from '../graph/stored-json.js';
 import { streaming } from '../graph/stream-field.js';
@@ -44,14 +42,14 @@ export function addAgentStreams(graph: Graph, { health, filter }: Enums): void {
       description:
         'Every move of an agent from one health to another, in order and without a gap. A client that is too slow is ended with SLOW_CONSUMER and resumes from its last cursor.',
       args: transitionArguments(t.arg, filter, 'agents'),
-      ...streaming((args: StreamArgs, context) => openTransitions(graph, AGENTS, args, context)),
+      ...streaming(transitionStreams(graph, AGENTS)),
     }),
     watchAgents: t.field({
       type: addWatchUnion(builder, streams, 'Agent', types.Agent),
       description:
         'The agents of a filter, kept current: without `after` a snapshot first, then what changes. Several changes of one agent may come as one; heartbeats that change nothing else are no changes.',
       args: watchArguments(t.arg, filter, streams.onExpired, 'agents'),
-      ...streaming((args: WatchArgs, context) => openWatch(graph, AGENTS, args, context)),
+      ...streaming(watchStreams(graph, AGENTS)),
     }),
   }));
 }

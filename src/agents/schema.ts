@@ -1,20 +1,15 @@
 import { timelineArguments } from '../graph/change-types.js';
-import {
-  addConnectionType,
-  PAGE_SIZE_DEFAULT,
-  pageArguments,
-  pageComplexity,
-  readConnection,
-} from '../graph/connection.js';
+import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { operationError } from '../graph/errors.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
+import { beside, toTimeline } from '../graph/reading/fields.js';
 import type { AgentCommands } from './commands.js';
 import { agentFilterSchema, type AgentFilter, type AgentFilterField } from './filter.js';
 import type { AgentCost, AgentHealth } from './model.js';
-import { agentWhere } from './reads.js';
+import { agentsWanted } from './reads.js';
 import { addAgentMutations } from './schema-mutations.js';
 import { addAgentStreams } from './schema-streams.js';
 
@@ -68,18 +63,8 @@ function addEnums({ builder, shared: { filters } }: Graph) {
   return { health, cost, filter };
 }
 
-/** What an event or a snapshot carries of the moment it was made; other rows leave it to be read. */
-interface HeldLiveness {
-  readonly consumerLag?: number | null;
-  readonly lastHeartbeatAt?: Date | null;
-}
-
 function addFields(graph: Graph, enums: AgentEnums): void {
-  const { builder, types, changes, feed } = graph;
-  const livenessOf = async (
-    row: { readonly id: string } & HeldLiveness,
-    { load }: Context,
-  ): Promise<HeldLiveness | null> => (row.lastHeartbeatAt === undefined ? load.agentLiveness(row.id) : row);
+  const { builder, types, changes } = graph;
   builder.objectFields(types.Agent, (t) => ({
     id: t.exposeID('id', {
       description:
@@ -121,32 +106,26 @@ function addFields(graph: Graph, enums: AgentEnums): void {
       nullable: true,
       description:
         'When its last heartbeat came, by the clock of the database; in an event, as of that moment. Null if it is gone.',
-      resolve: async (row, _args, context) => (await livenessOf(row, context))?.lastHeartbeatAt ?? null,
+      ...beside<Date>(graph, 'lastHeartbeatAt'),
     }),
     consumerLag: t.int({
       nullable: true,
       description:
         'How many commands waited at it with its last heartbeat; in an event, as of that moment. Null if it is gone.',
-      resolve: async (row, _args, context) => (await livenessOf(row, context))?.consumerLag ?? null,
+      ...beside<number>(graph, 'consumerLag'),
     }),
     changes: t.field({
       type: changes.page,
       description: 'What happened to it, newest first.',
       complexity: pageComplexity,
       args: timelineArguments(t.arg),
-      resolve: ({ id }, args) =>
-        feed.timeline({
-          objectId: id,
-          namespaces: 'all',
-          beforeVersion: args.beforeVersion ?? null,
-          limit: args.first ?? PAGE_SIZE_DEFAULT,
-        }),
+      ...toTimeline(graph),
     }),
   }));
 }
 
 function addQueries(graph: Graph, enums: AgentEnums): void {
-  const { builder, types, shared, reads } = graph;
+  const { builder, types, shared, reader } = graph;
   const connection = addConnectionType(builder, 'Agent', types.Agent);
   builder.queryFields((t) => ({
     agent: t.field({
@@ -157,12 +136,14 @@ function addQueries(graph: Graph, enums: AgentEnums): void {
         id: t.arg.id({ description: 'The id of the agent. Null: look it up by name.' }),
         name: t.arg.string({ description: 'The name of the agent. Null: look it up by id.' }),
       },
-      resolve: (_root, { id, name }, context) => {
-        if (typeof id === 'string' && typeof name !== 'string') return context.load.byId('AGENT', id);
+      resolve: (_root, { id, name }, context, info) => {
+        if (typeof id === 'string' && typeof name !== 'string') {
+          return reader.byId('AGENT', id, context, info);
+        }
         if (typeof id === 'string' || typeof name !== 'string') {
           throw operationError('BAD_USER_INPUT', 'Give either `id` or `name`.');
         }
-        return reads.first('agent', whereOf(context, { name: { equals: name } }));
+        return reader.first(wantedOf(context, { name: { equals: name } }), context, info);
       },
     }),
     agents: t.field({
@@ -175,11 +156,11 @@ function addQueries(graph: Graph, enums: AgentEnums): void {
         orderBy: t.arg({ type: shared.order, description: 'In which order. Null: oldest first.' }),
       },
       resolve: (_root, args, context, info) =>
-        readConnection(graph, 'agent', whereOf(context, args.filter), args, info),
+        readConnection(graph, wantedOf(context, args.filter), args, context, info),
     }),
   }));
 }
 
-function whereOf(context: Context, filter: AgentFilter | null | undefined) {
-  return agentWhere(parseFilter(agentFilterSchema, filter), grantOf(context, 'agent:read'));
+function wantedOf(context: Context, filter: AgentFilter | null | undefined) {
+  return agentsWanted(parseFilter(agentFilterSchema, filter), grantOf(context, 'agent:read'));
 }

@@ -44,8 +44,9 @@ const TIMELINE = `('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::
  * Begins a new epoch. Run it by hand after restoring a dump. `onlyFrom`: nothing happens if the epoch is no longer that
  * one, so that replicas that notice together rotate once.
  *
- * Rows of the old epoch get the first transaction id, in the same transaction: a dump's ids may lie ahead of those that
- * this cluster gives out, and such rows would turn up as new, one day.
+ * Rows whose transaction id this cluster has not used up get the first one, in the same transaction: a dump's ids may
+ * lie ahead of those that this cluster gives out, and such rows would turn up as new, one day. After a promotion hardly
+ * any do, however long the log is.
  */
 export async function rotateEpoch(
   database: Pick<Database, 'inTransaction'>,
@@ -54,8 +55,10 @@ export async function rotateEpoch(
   await database.inTransaction(async (tx) => {
     const { rows } = await tx.query<{ epoch: string }>('select epoch from log_state for update');
     if (onlyFrom !== undefined && rows[0]?.epoch !== onlyFrom) return;
-    await tx.query('set local statement_timeout = 0'); // every row of the log is rewritten
-    await tx.query(`update change set xid = '${FIRST_XID}' where xid <> '${FIRST_XID}'`);
+    await tx.query('set local statement_timeout = 0'); // after a dump was restored, every row of the log may be rewritten
+    await tx.query(
+      `update change set xid = '${FIRST_XID}' where xid >= pg_snapshot_xmin(pg_current_snapshot())`,
+    );
     await tx.query(
       `update log_state set epoch = replace(gen_random_uuid()::text, '-', ''), floor_xid = '${FIRST_XID}', timeline = ${TIMELINE},
          system_identifier = (select s.system_identifier::text from pg_control_system() s)`,

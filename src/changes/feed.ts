@@ -12,7 +12,7 @@ import type { OpenSession } from '../store/session.js';
 import type { DecodedRow } from './catalogue.js';
 import type { LiveLog, StreamCounters } from './live-log.js';
 import { readLogState } from './log.js';
-import { readObjectTimeline, readPage } from './pages.js';
+import { readPage, timelinePage } from './pages.js';
 import { Ring, RING_MAX_BYTES, RING_MAX_CHANGES } from './ring.js';
 import { SharedSnapshots } from './shared-snapshots.js';
 import { StepReader, type StepSink } from './step-reader.js';
@@ -60,6 +60,7 @@ class LogFeed implements Feed, StepSink {
   #stepRows: DecodedRow[] | undefined = [];
   #stepBytes = 0;
   #lastStepMs = -Infinity;
+  #telling = false;
   #cancelTick: (() => void) | undefined;
   #counts = { steps: 0, changes: 0, badRows: 0, reconnects: 0 };
 
@@ -68,7 +69,7 @@ class LogFeed implements Feed, StepSink {
     this.#reader = new StepReader(deps, this);
     this.#wakes = createWakes({ ...deps, onWake: () => this.#reader.wake() });
     this.#live = new MutableLiveLog(deps, {
-      settled: () => this.#reader.settled,
+      settled: () => this.#reader.settled && !this.#telling,
       reached: (moment, ms) => this.#reached(moment, ms),
       forget: (stream) => this.#streams.delete(stream as Stream), // streams pass themselves, and only Streams are made here
     });
@@ -133,8 +134,7 @@ class LogFeed implements Feed, StepSink {
   }
 
   page: Feed['page'] = (request) => this.#unlessDown(readPage(this.#deps.database.pool, request));
-  timeline: Feed['timeline'] = (request) =>
-    this.#unlessDown(readObjectTimeline(this.#deps.database.pool, request));
+  timelineOf: Feed['timelineOf'] = (read, limit) => timelinePage(this.#live.epoch, read, limit);
 
   get stats(): FeedStats {
     const { counters, ring, snapshots } = this.#live;
@@ -183,9 +183,10 @@ class LogFeed implements Feed, StepSink {
     for (const { change } of rows) {
       for (const listener of this.#listeners.get(change.kind) ?? []) this.#call(listener, change);
     }
-    for (const row of rows) {
-      for (const subscriber of this.#live.subscribers.of(row.change)) subscriber.deliver(row);
-    }
+    // Who opens a stream meanwhile begins behind this step, once it was told.
+    this.#telling = true;
+    this.#live.subscribers.tell(rows);
+    this.#telling = false;
   }
 
   reached(at: Snapshot, snapshot: Snapshot): void {

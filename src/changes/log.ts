@@ -209,22 +209,6 @@ export async function readEntries(db: Queryable, seqs: readonly string[]): Promi
   return rows;
 }
 
-/** One object's slim rows, newest first, as the current moment sees them. */
-export async function readTimeline(
-  db: Queryable,
-  objectId: string,
-  beforeVersion: number | null,
-  limit: number,
-): Promise<LogRow[]> {
-  const { rows } = await db.query<LogRow>({
-    name: 'log_timeline',
-    text: `select ${columns('c')}, null::text as after, null::text as before from change c
-      where c.object_id = $1 and c.version < $2 order by c.version desc limit $3`,
-    values: [objectId, beforeVersion ?? 2_147_483_647, limit],
-  });
-  return rows;
-}
-
 export interface LogState {
   readonly epoch: string;
   readonly floorXid: bigint;

@@ -2,21 +2,19 @@
  * What waits for one reader, bounded. Two kinds: EVERY keeps each change, LATEST the newest of each object. Both say no
  * when full; what then happens to the stream is stream.ts's business.
  */
-import type { DecodedRow } from './catalogue.js';
 import type { StreamItem } from './stream-types.js';
 
 export const EVERY_MAX_CHANGES = 1_000;
 export const LATEST_MAX_OBJECTS = 512;
 export const MAILBOX_MAX_BYTES = 1024 * 1024;
 
-export interface Offer {
-  readonly row: DecodedRow;
-  /** Whether the filter held the object before and after this one change. Never both false. */
-  readonly had: boolean;
-  readonly has: boolean;
-  readonly cursor: string;
-}
 type ChangeItem = Extract<StreamItem, { type: 'change' }>;
+/** One change for everybody whose filter says the same of it: shared, never changed. */
+export interface Offer {
+  readonly item: ChangeItem;
+  /** What it takes in memory, roughly. */
+  readonly bytes: number;
+}
 
 export interface Mailbox {
   readonly size: number;
@@ -42,10 +40,10 @@ export class EveryMailbox implements Mailbox {
 
   offer(offer: Offer): boolean {
     // One change larger than the bound still gets through when nothing else waits: it could never be sent otherwise.
-    const full = this.size >= EVERY_MAX_CHANGES || this.#bytes + offer.row.bytes > MAILBOX_MAX_BYTES;
+    const full = this.size >= EVERY_MAX_CHANGES || this.#bytes + offer.bytes > MAILBOX_MAX_BYTES;
     if (full && this.size > 0) return false;
     this.#queue.push(offer);
-    this.#bytes += offer.row.bytes;
+    this.#bytes += offer.bytes;
     return true;
   }
 
@@ -54,13 +52,16 @@ export class EveryMailbox implements Mailbox {
     if (!offer) return undefined;
     this.#queue[this.#next] = undefined;
     this.#next += 1;
-    this.#bytes -= offer.row.bytes;
-    // Taken places are given back in halves, so that each change moves about once.
-    if (this.#next * 2 >= this.#queue.length) {
+    this.#bytes -= offer.bytes;
+    if (this.#next === this.#queue.length) {
+      this.#queue.length = 0;
+      this.#next = 0;
+    } else if (this.#next * 2 >= this.#queue.length) {
+      // Taken places are given back in halves, so that each change moves about once.
       this.#queue.splice(0, this.#next);
       this.#next = 0;
     }
-    return item(offer);
+    return offer.item;
   }
 
   clear(): void {
@@ -90,28 +91,31 @@ export class LatestMailbox implements Mailbox {
   }
 
   offer(offer: Offer): boolean {
-    const id = offer.row.change.objectId;
+    const id = offer.item.change.objectId;
     const earlier = this.#offers.get(id);
-    const bytes = this.#bytes - (earlier?.row.bytes ?? 0);
-    const had = earlier ? earlier.had : offer.had;
-    if (!had && !offer.has) {
+    const bytes = this.#bytes - (earlier?.bytes ?? 0);
+    const had = earlier ? earlier.item.had : offer.item.had;
+    if (!had && !offer.item.has) {
       // Came and went unseen.
       this.#drop(id, earlier);
       return true;
     }
-    const full = (!earlier && this.size >= LATEST_MAX_OBJECTS) || bytes + offer.row.bytes > MAILBOX_MAX_BYTES;
+    const full = (!earlier && this.size >= LATEST_MAX_OBJECTS) || bytes + offer.bytes > MAILBOX_MAX_BYTES;
     if (full && this.size > (earlier ? 1 : 0)) return false;
     this.#drop(id, earlier);
-    this.#offers.set(id, { ...offer, had });
-    this.#bytes += offer.row.bytes;
+    const folded = had === offer.item.had ? offer : { ...offer, item: { ...offer.item, had } };
+    this.#offers.set(id, folded);
+    this.#bytes += offer.bytes;
     return true;
   }
 
   take(): ChangeItem | undefined {
+    // Most of the time nothing waits, and an iterator would be made for nothing.
+    if (this.#offers.size === 0) return undefined;
     const [oldest] = this.#offers;
     if (!oldest) return undefined;
     this.#drop(...oldest);
-    return item(oldest[1]);
+    return oldest[1].item;
   }
 
   clear(): void {
@@ -120,10 +124,6 @@ export class LatestMailbox implements Mailbox {
   }
 
   #drop(id: string, offer: Offer | undefined): void {
-    if (offer && this.#offers.delete(id)) this.#bytes -= offer.row.bytes;
+    if (offer && this.#offers.delete(id)) this.#bytes -= offer.bytes;
   }
-}
-
-function item({ row, had, has, cursor }: Offer): ChangeItem {
-  return { type: 'change', change: row.change, had, has, cursor };
 }

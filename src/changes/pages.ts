@@ -1,6 +1,6 @@
-/** Pages through the log's slim rows: the audit trail, and the timeline of one object. */
+/** Pages of the log's slim rows: the audit trail, and the timeline of one object. */
 import { decodeCursor, encodeCursor, stepEncoder } from '../kernel/cursor.js';
-import { BEGINNING } from '../kernel/snapshot.js';
+import { BEGINNING, parseSnapshot } from '../kernel/snapshot.js';
 import type { Queryable } from '../store/database.js';
 import { decodeEntry } from './catalogue.js';
 import {
@@ -8,14 +8,14 @@ import {
   lookThrough,
   readEntries,
   readLogState,
-  readTimeline,
   STEP_MAX_ROWS,
+  type LogRow,
   type LogState,
   type RowFilter,
   type StepPart,
 } from './log.js';
 import { expired, invalid, refuseForeign, remainderOf, type Remainder } from './resume.js';
-import type { ChangePage, LogEntry, PageRequest, TimelineRequest } from './stream-types.js';
+import type { ChangePage, LogEntry, PageRequest, TimelineRead } from './stream-types.js';
 
 const PAGE_MAX_ROWS = 500;
 
@@ -92,21 +92,12 @@ async function findSeqs(
   return { seqs, cutAt: String(at) };
 }
 
-/** Newest first, by version. */
-export async function readObjectTimeline(database: Queryable, request: TimelineRequest): Promise<ChangePage> {
-  const { epoch, position } = await readLogState(database);
-  const limit = Math.min(Math.max(request.limit, 1), PAGE_MAX_ROWS);
-  const rows = await readTimeline(database, request.objectId, request.beforeVersion, limit + 1);
-  const encode = stepEncoder(epoch, BEGINNING, position);
-  const entries = rows
-    .filter(
-      ({ namespace }) =>
-        request.namespaces === 'all' || namespace === null || request.namespaces.has(namespace),
-    )
+/** Newest first, by version: rows as `CHANGE_COLUMNS` of the store names them. */
+export function timelinePage(epoch: string, { rows, position }: TimelineRead, limit: number): ChangePage {
+  const at = parseSnapshot(position);
+  const encode = stepEncoder(epoch, BEGINNING, at);
+  const entries = (rows as readonly LogRow[]) // the slim columns, which is all that an entry is made of
+    .slice(0, limit)
     .map((row) => decodeEntry(row, encode(BigInt(row.seq))));
-  return {
-    entries: entries.slice(0, limit),
-    hasMore: rows.length > limit,
-    cursor: encodeCursor({ form: 'at', epoch, at: position }),
-  };
+  return { entries, hasMore: rows.length > limit, cursor: encodeCursor({ form: 'at', epoch, at }) };
 }

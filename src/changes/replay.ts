@@ -110,10 +110,13 @@ export class Replay {
   /** How many of the rows were looked at before the mailbox was full. */
   #offer(current: Current, rows: readonly DecodedRow[], mailbox: Mailbox): number {
     for (const [looked, row] of rows.entries()) {
-      const verdict = allows(this.#request, row.change) ? judge(this.#request, row.change) : undefined;
-      const cursor = current.encode(row.change.seq);
-      if (verdict && !mailbox.offer({ row, ...verdict, cursor })) return looked;
-      current.seq = row.change.seq;
+      const { change, bytes } = row;
+      const verdict = allows(this.#request, change) ? judge(this.#request, change) : undefined;
+      if (verdict) {
+        const item = { type: 'change', change, ...verdict, cursor: current.encode(change.seq) } as const;
+        if (!mailbox.offer({ item, bytes })) return looked;
+      }
+      current.seq = change.seq;
     }
     return rows.length;
   }

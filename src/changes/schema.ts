@@ -1,5 +1,6 @@
 import { changesArgument } from '../graph/change-types.js';
-import { PAGE_SIZE_DEFAULT, pageComplexity } from '../graph/connection.js';
+import { pageComplexity } from '../graph/connection.js';
+import { PAGE_SIZE_DEFAULT } from '../graph/reading/page.js';
 import { operationError } from '../graph/errors.js';
 import { grantOf, kindsFor, type Graph } from '../graph/graph.js';
 import { kindOfId } from '../kernel/ids.js';

@@ -29,6 +29,13 @@ const ANSWER_TIMEOUT_MS = 10_000;
 const RETRY_BASE_MS = 100;
 const RETRY_CAP_MS = 5_000;
 
+/**
+ * Of the statement that reads a step the planner would make a plan at each step, which takes longer than to run it: where it does
+ * not know the moments, it believes that a step is a third of the log. Such a plan is the right one, as long as that belief does
+ * not lead it past the indexes.
+ */
+const PLANNED_ONCE = "set plan_cache_mode = 'force_generic_plan'; set enable_seqscan = off";
+
 export interface StepSink {
   /** A history begins, at the first connect or because the one before ended: `state.position` is where reading starts. */
   began(state: LogState): void;
@@ -185,6 +192,7 @@ export class StepReader {
     const session = await this.#deps.openSession('feed', ANSWER_TIMEOUT_MS);
     try {
       if (this.#stopped) throw new Error('stopped while connecting');
+      await session.query({ text: PLANNED_ONCE });
       let state = await checkHistory(session, this.#deps.database);
       if (this.#position && state.epoch === this.#epoch && !covers(state.snapshot, this.#position)) {
         // What was read is gone: the database was set back without a new timeline.

@@ -1,5 +1,6 @@
 /** What the rest of the server knows of the feed: its interface, and what its streams are asked for and give. */
 import type { ObjectKind } from '../kernel/ids.js';
+import type { Tap } from '../kernel/tap.js';
 import type { Queryable } from '../store/database.js';
 import type { Change, Projection } from './types.js';
 
@@ -24,12 +25,12 @@ export interface Feed {
    * promoted): what was learned of it before may never have been. Before any stream hears of it. Must not throw.
    */
   onNewHistory(listener: () => void): () => void;
-  /** Attached at once: nothing is missed between this call and the first `next()`. */
+  /** Attached at once: nothing is missed between this call and the first `take()`. */
   open(request: StreamRequest): ChangeStream;
   /** Forward through the log's slim rows, from a cursor or from the beginning. Rejects with StreamEnded. */
   page(request: PageRequest): Promise<ChangePage>;
-  /** One object's changes, newest first. Rejects with StreamEnded. */
-  timeline(request: TimelineRequest): Promise<ChangePage>;
+  /** One object's changes, newest first, read elsewhere: of one more row than `limit` the page says that there is more. */
+  timelineOf(read: TimelineRead, limit: number): ChangePage;
   readonly stats: FeedStats;
 }
 
@@ -40,6 +41,8 @@ export interface StreamRequest {
   readonly objectIds?: ReadonlySet<string> | undefined;
   /** EVERY: each change once. LATEST: the newest of each object; what a slow reader missed is folded. */
   readonly mode: 'EVERY' | 'LATEST';
+  /** Equal keys: `matches` and `changed` answer alike, and are asked once for all. Undefined: nobody else's answer is theirs. */
+  readonly filterKey?: string | undefined;
   /** The client's filter, asked about the object after a change and as it was before it. */
   matches(kind: ObjectKind, object: Projection): boolean;
   /** EVERY: which changes count at all, a phase that moved, say. */
@@ -56,11 +59,12 @@ export interface StreamRequest {
   };
 }
 
-export interface ChangeStream {
+/** `take` throws StreamEnded when it does not end by its reader. What a stream reads of the log, it reads while one waits. */
+export interface ChangeStream extends Tap<StreamItem> {
   /** One at a time. Undefined: closed. Rejects with StreamEnded, once; undefined from then on. */
   next(): Promise<StreamItem | undefined>;
   close(): void;
-  /** Items that wait for `next()`. */
+  /** Items that wait to be taken. */
   readonly size: number;
   /** Where the reader stands: resume after this misses nothing. Null until that is known. For a final bookmark. */
   readonly cursor: string | null;
@@ -120,12 +124,11 @@ export interface PageRequest {
   readonly limit: number;
 }
 
-export interface TimelineRequest {
-  readonly objectId: string;
-  readonly namespaces: 'all' | ReadonlySet<string>;
-  /** Only versions below this one; null: from the newest. */
-  readonly beforeVersion: number | null;
-  readonly limit: number;
+export interface TimelineRead {
+  /** Slim rows, newest first. */
+  readonly rows: readonly object[];
+  /** `LOG_POSITION` at the moment of reading. */
+  readonly position: string;
 }
 
 /** The slim row of a change, which outlives its payload. */

@@ -6,19 +6,21 @@
  * behind is told so (SLOW_CONSUMER, Reset) and harms nobody.
  */
 import { decodeCursor, encodeCursor } from '../kernel/cursor.js';
+import { nextOf, type Reader } from '../kernel/tap.js';
 import type { LiveLog } from './live-log.js';
-import { EveryMailbox, LatestMailbox, type Mailbox } from './mailbox.js';
+import { EveryMailbox, LATEST_MAX_OBJECTS, LatestMailbox, type Mailbox, type Offer } from './mailbox.js';
 import { Replay } from './replay.js';
 import { behind, expired, invalid, judgeCursor, REACH_TIMEOUT_MS, type Remainder } from './resume.js';
 import type { ObjectSnapshot } from './shared-snapshots.js';
 import { StreamEnded, type ChangeStream, type StreamItem, type StreamRequest } from './stream-types.js';
-import { judge, type Subscriber } from './subscribers.js';
-import type { DecodedRow } from './catalogue.js';
+import type { Subscriber } from './subscribers.js';
 
 /** A bookmark after so much silence, give or take a fifth. */
 export const BOOKMARK_MS = 15_000;
 /** A stream that is reset takes a new snapshot at most this often. */
 const RESET_INTERVAL_MS = 5_000;
+/** A reader of LATEST is woken within a step that changes so many, before its mailbox is full. */
+const WAKE_AT_OBJECTS = LATEST_MAX_OBJECTS / 2;
 type State =
   | { readonly name: 'opening' }
   | { readonly name: 'reset'; readonly reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED' }
@@ -35,17 +37,21 @@ export class Stream implements ChangeStream, Subscriber {
   readonly #bookmarkMs = BOOKMARK_MS * (0.8 + 0.4 * Math.random());
   #state: State = { name: 'opening' };
   #attached = false;
-  #asked = false;
   /** Something to be sent before anything else. */
   #first: StreamItem | undefined;
-  /** Set while next() waits for news; called when there is some. */
-  #wakeUp: (() => void) | undefined;
-  /** Set while next() waits for anything; called when the stream ends or begins anew. */
-  #interrupt: (() => void) | undefined;
+  /** Who waits. */
+  #reader: Reader | undefined;
+  /** The state whose work is under way. It goes on unheard when the stream comes to another one meanwhile. */
+  #working: State | undefined;
+  /** Ends a pause before its time. */
+  #hurry: (() => void) | undefined;
   #cursor: string | null;
+  /** As of the last tick. */
   #sentAtMs: number;
+  #sentSinceTick = false;
   #snapshotAtMs = -Infinity;
   #bookmarkDue = false;
+  #planned = false;
 
   constructor(live: LiveLog, request: StreamRequest) {
     this.#live = live;
@@ -70,23 +76,27 @@ export class Stream implements ChangeStream, Subscriber {
     return idle ? this.#live.positionCursor : this.#cursor;
   }
 
-  async next(): Promise<StreamItem | undefined> {
-    if (this.#asked) throw new Error('next() was called while another call waits');
-    this.#asked = true;
-    try {
-      for (;;) {
-        const item = this.#take();
-        if (item !== undefined) {
-          this.#sentAtMs = this.#live.clock.monotonicMs();
-          this.#cursor = item.cursor;
-          return item;
-        }
-        if (this.#state.name === 'ended') return this.#last(this.#state);
-        await this.#advance(this.#state);
-      }
-    } finally {
-      this.#asked = false;
+  take(): StreamItem | undefined {
+    const item = this.#waiting();
+    if (item === undefined) {
+      this.#throwOnce(this.#state);
+      return undefined;
     }
+    this.#sentSinceTick = true;
+    this.#cursor = item.cursor;
+    return item;
+  }
+
+  wait(reader: Reader): void {
+    if (this.#reader) throw new Error('another call waits for this stream');
+    const state = this.#state;
+    if (state.name === 'ended') return reader.wake();
+    this.#reader = reader;
+    if (state.name !== 'live' && state !== this.#working) void this.#work(state);
+  }
+
+  next(): Promise<StreamItem | undefined> {
+    return nextOf(this);
   }
 
   close(): void {
@@ -105,19 +115,34 @@ export class Stream implements ChangeStream, Subscriber {
     this.#expired();
   }
 
-  deliver(row: DecodedRow): void {
-    if (!this.#attached) return; // it left while others were told of the same change
-    const verdict = judge(this.request, row.change);
-    if (!verdict) return;
-    if (!this.#mailbox.offer({ row, ...verdict, cursor: row.change.cursor })) return this.#overflowed();
-    this.#wakeUp?.();
+  deliver(offer: Offer): boolean {
+    if (!this.#attached) return false; // it left while others were told of the same change
+    if (!this.#mailbox.offer(offer)) this.#overflowed();
+    else if (this.request.mode === 'LATEST' && this.#mailbox.size < WAKE_AT_OBJECTS) return this.#plan();
+    else this.#wake();
+    return false;
+  }
+
+  told(): void {
+    this.#planned = false;
+    this.#wake();
+  }
+
+  /** What one transaction did to an object comes as one: the reader is woken when all of it was delivered. */
+  #plan(): boolean {
+    if (this.#planned || !this.#reader) return false;
+    this.#planned = true;
+    return true;
   }
 
   /** Called each second. */
   tick(nowMs: number): void {
-    if (this.#wakeUp === undefined || nowMs - this.#sentAtMs < this.#bookmarkMs) return;
+    if (this.#sentSinceTick) this.#sentAtMs = nowMs;
+    this.#sentSinceTick = false;
+    const waits = this.#reader !== undefined && this.#state.name === 'live';
+    if (!waits || nowMs - this.#sentAtMs < this.#bookmarkMs) return;
     this.#bookmarkDue = true;
-    this.#wakeUp();
+    this.#wake();
   }
 
   #begin(): void {
@@ -127,7 +152,7 @@ export class Stream implements ChangeStream, Subscriber {
     if (this.#state.name !== 'snapshot') this.#cursor = this.#live.positionCursor;
   }
 
-  #take(): StreamItem | undefined {
+  #waiting(): StreamItem | undefined {
     const state = this.#state;
     const first = this.#first;
     this.#first = undefined;
@@ -159,18 +184,30 @@ export class Stream implements ChangeStream, Subscriber {
     return { type: 'snapshotEnd', cursor: encodeCursor({ form: 'at', epoch, at: position }), at };
   }
 
-  async #advance(state: State): Promise<void> {
+  async #work(state: State): Promise<void> {
+    this.#working = state;
     try {
-      if (state.name === 'opening') await this.#unlessInterrupted(this.#open(state));
+      if (state.name === 'opening') await this.#open(state);
       else if (state.name === 'reset') await this.#reset(state.reason);
-      else if (state.name === 'snapshot') await this.#unlessInterrupted(this.#readSnapshot(state));
-      else if (state.name === 'replay') await this.#unlessInterrupted(this.#fill(state));
-      else if (state.name === 'live') await this.#waitForNews();
+      else if (state.name === 'snapshot') await this.#readSnapshot(state);
+      else if (state.name === 'replay') await this.#fill(state);
     } catch (error) {
-      if (error instanceof StreamEnded) return this.#stopWith(error);
-      this.#live.log.warn({ err: error }, 'A change stream could not be read on');
-      this.fail('UNAVAILABLE', 'The change log cannot be read at the moment.', error);
+      if (this.#state === state) this.#failed(error);
     }
+    if (this.#working === state) this.#working = undefined;
+    this.#wake();
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof StreamEnded) return this.#stopWith(error);
+    this.#live.log.warn({ err: error }, 'A change stream could not be read on');
+    this.fail('UNAVAILABLE', 'The change log cannot be read at the moment.', error);
+  }
+
+  #wake(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.wake();
   }
 
   async #open(state: State): Promise<void> {
@@ -239,13 +276,14 @@ export class Stream implements ChangeStream, Subscriber {
   #resetBecause(reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED'): void {
     this.#detach();
     this.#state = { name: 'reset', reason };
-    this.#interrupt?.();
+    this.#hurry?.();
+    this.#wake();
   }
 
   async #reset(reason: 'SLOW_CONSUMER' | 'CURSOR_EXPIRED'): Promise<void> {
     const { clock, epoch, position: at, counters } = this.#live;
     const dueInMs = this.#snapshotAtMs + RESET_INTERVAL_MS - clock.monotonicMs();
-    if (dueInMs > 0) return this.#waitMs(dueInMs);
+    if (dueInMs > 0) return this.#pause(dueInMs);
     counters.resets += 1;
     this.#state = { name: 'snapshot' };
     this.#first = {
@@ -263,41 +301,25 @@ export class Stream implements ChangeStream, Subscriber {
     this.#detach();
     this.#state = { name: 'ended', error };
     this.#live.forget(this);
-    this.#interrupt?.();
+    this.#hurry?.();
+    this.#wake();
   }
 
-  #last(state: State & { name: 'ended' }): undefined {
+  #throwOnce(state: State): void {
+    if (state.name !== 'ended' || !state.error) return;
     const { error } = state;
     state.error = undefined;
-    if (error) throw error;
-    return undefined;
+    throw error;
   }
 
-  /** Work goes on unheard when the stream ends meanwhile; it looks at the state before it changes anything. */
-  #unlessInterrupted(work: Promise<void>): Promise<void> {
-    return new Promise<void>((resolve, reject) => {
-      this.#interrupt = resolve;
-      work.then(resolve, reject);
-    }).finally(() => (this.#interrupt = undefined));
-  }
-
-  async #waitForNews(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#wakeUp = resolve;
-      this.#interrupt = resolve;
-    });
-    this.#wakeUp = undefined;
-    this.#interrupt = undefined;
-  }
-
-  async #waitMs(ms: number): Promise<void> {
+  async #pause(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const cancel = this.#live.clock.after(ms, resolve);
-      this.#interrupt = () => {
+      this.#hurry = () => {
         cancel();
         resolve();
       };
     });
-    this.#interrupt = undefined;
+    this.#hurry = undefined;
   }
 }

@@ -3,5 +3,5 @@ export { deploymentFilterSchema, type DeploymentFilter } from './filter.js';
 export { checkLifecycle, DEPLOYMENT_PHASES, edgeOf, rulesOf, type DeploymentPhase } from './lifecycle.js';
 export type { DeploymentError, DeploymentState } from './model.js';
 export type { StatusReport } from './status.js';
-export { deploymentWhere } from './reads.js';
+export { deploymentsWanted } from './reads.js';
 export { checkStoredPhases, deploymentsPurgeUnchecked } from './store.js';

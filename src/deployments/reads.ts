@@ -1,24 +1,18 @@
-import { within } from '../access/within.js';
 import type { Grant } from '../access/grant.js';
-import { whereOf } from '../store/filter-where.js';
 import type { Queryable } from '../store/database.js';
 import { filterSql } from '../store/filter-sql.js';
-import type { Prisma } from '../store/generated/prisma/client.js';
 import type { DeploymentRow } from '../store/rows.js';
 import { columnList, TABLES } from '../store/tables.js';
+import type { Wanted } from '../store/public-types.js';
 import type { DeploymentPredicate } from './filter.js';
 
-const NULLABLE = new Set<string>();
-
 /** The deployments that the filter names and the grant allows; deleted ones only when asked for. */
-export function deploymentWhere(
+export function deploymentsWanted(
   predicate: DeploymentPredicate,
   grant: Grant<'deployment:read'>,
-  includeDeleted = false,
-): Prisma.DeploymentWhereInput {
-  return {
-    AND: [whereOf(predicate, NULLABLE), within(grant), includeDeleted ? {} : { deletedAt: null }],
-  };
+  deleted = false,
+): Wanted<'deployment'> {
+  return { table: 'deployment', namespaces: grant.namespaces, predicate, deleted };
 }
 
 /**

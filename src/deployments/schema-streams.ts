@@ -3,13 +3,11 @@ import type { EnumRef, InputRef } from '@pothos/core';
 import type { Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
 import {
-  openTransitions,
-  openWatch,
   transitionArguments,
+  transitionStreams,
   watchArguments,
-  type StreamArgs,
+  watchStreams,
   type StreamedKind,
-  type WatchArgs,
 } from '../graph/object-streams.js';
 import { storedJson } from '../graph/stored-json.js';
 import { streaming } from '../graph/stream-field.js';
@@ -44,14 +42,14 @@ export function addDeploymentStreams(graph: Graph, { phase, filter }: Enums): vo
       description:
         'Every move of a deployment from one phase to another, in order and without a gap. A client that is too slow is ended with SLOW_CONSUMER and resumes from its last cursor.',
       args: transitionArguments(t.arg, filter, 'deployments'),
-      ...streaming((args: StreamArgs, context) => openTransitions(graph, DEPLOYMENTS, args, context)),
+      ...streaming(transitionStreams(graph, DEPLOYMENTS)),
     }),
     watchDeployments: t.field({
       type: addWatchUnion(builder, streams, 'Deployment', types.Deployment),
       description:
         'The deployments of a filter, kept current: without `after` a snapshot first, then what changes. Several changes of one deployment may come as one.',
       args: watchArguments(t.arg, filter, streams.onExpired, 'deployments'),
-      ...streaming((args: WatchArgs, context) => openWatch(graph, DEPLOYMENTS, args, context)),
+      ...streaming(watchStreams(graph, DEPLOYMENTS)),
     }),
   }));
 }

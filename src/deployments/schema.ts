@@ -1,19 +1,15 @@
 import type { ArgBuilder } from '@pothos/core';
 
 import { timelineArguments } from '../graph/change-types.js';
-import {
-  addConnectionType,
-  PAGE_SIZE_DEFAULT,
-  pageArguments,
-  pageComplexity,
-  readConnection,
-} from '../graph/connection.js';
+import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
+import { reads, sameRow } from '../graph/reading/declare.js';
+import { toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { DeploymentCommands } from './commands.js';
@@ -31,7 +27,7 @@ import {
   type EnvVariable,
   type ObservedRuntime,
 } from './model.js';
-import { deploymentWhere } from './reads.js';
+import { deploymentsWanted } from './reads.js';
 import { addDeploymentMutations } from './schema-mutations.js';
 import { addDeploymentStreams } from './schema-streams.js';
 
@@ -91,7 +87,7 @@ function addEnums({ builder, shared: { filters } }: Graph) {
 }
 
 function addFields(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, changes, feed } = graph;
+  const { builder, types, changes } = graph;
   const spec = specType(graph, enums);
   const status = statusType(graph, enums);
   builder.objectFields(types.Deployment, (t) => ({
@@ -124,50 +120,48 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
       description: 'Whether a retry was asked for and has not begun yet.',
     }),
     canRetry: t.boolean({
+      ...reads<Row>('phase'),
       description: 'Whether there is anything to retry now, whoever asks.',
       resolve: canRetry,
     }),
-    canDelete: t.boolean({ description: 'Whether it can be deleted now, whoever asks.', resolve: canDelete }),
+    canDelete: t.boolean({
+      ...reads<Row>('phase', 'deletionRequestedAt'),
+      description: 'Whether it can be deleted now, whoever asks.',
+      resolve: canDelete,
+    }),
     blockedBy: t.string({
+      ...reads<Row>('phase', 'deletionRequestedAt'),
       nullable: true,
       description: 'Why a new specification would be refused now, one sentence; null if it would be taken.',
       resolve: blockedBy,
     }),
-    spec: t.field({ type: spec, description: 'What is wanted.', resolve: (row) => row }),
-    status: t.field({ type: status, description: 'What was observed.', resolve: (row) => row }),
+    spec: t.field({ type: spec, description: 'What is wanted.', ...sameRow<Row>() }),
+    status: t.field({ type: status, description: 'What was observed.', ...sameRow<Row>() }),
     runtime: t.field({
       type: types.Runtime,
       nullable: true,
       description: 'Where it runs; null if that runtime is in a namespace that the caller may not see.',
-      resolve: (row, _args, { load }) => load.byId('RUNTIME', row.runtimeId),
+      ...toOne(graph, 'RUNTIME', 'runtimeId'),
     }),
     currentRelease: t.field({
       type: types.Release,
       nullable: true,
       description: 'What is serving; null if nothing is, or the caller may not see it.',
-      resolve: (row, _args, { load }) =>
-        row.currentReleaseId === null ? null : load.byId('RELEASE', row.currentReleaseId),
+      ...toOne(graph, 'RELEASE', 'currentReleaseId'),
     }),
     targetRelease: t.field({
       type: types.Release,
       nullable: true,
       description:
         'What it is moving to. Where nothing runs (UNDEPLOYED, DELETED), what it would run: deploying again needs to name no release. Null once it runs what is wanted, or if the caller may not see it.',
-      resolve: (row, _args, { load }) =>
-        row.targetReleaseId === null ? null : load.byId('RELEASE', row.targetReleaseId),
+      ...toOne(graph, 'RELEASE', 'targetReleaseId'),
     }),
     changes: t.field({
       type: changes.page,
       description: 'What happened to it, newest first.',
       complexity: pageComplexity,
       args: timelineArguments(t.arg),
-      resolve: ({ id, namespace }, args) =>
-        feed.timeline({
-          objectId: id,
-          namespaces: new Set([namespace]),
-          beforeVersion: args.beforeVersion ?? null,
-          limit: args.first ?? PAGE_SIZE_DEFAULT,
-        }),
+      ...toTimeline(graph),
     }),
   }));
 }
@@ -195,6 +189,7 @@ function specType({ builder }: Graph, enums: DeploymentEnums) {
       env: t.field({
         type: [variable],
         description: 'Its environment variables, by name.',
+        ...reads<Row>('env'),
         resolve: (row) => [...storedJson<readonly EnvVariable[]>(row.env)],
       }),
       runtimeConfig: t.expose('runtimeConfig', {
@@ -213,6 +208,7 @@ function statusType({ builder, shared }: Graph, enums: DeploymentEnums) {
       phase: t.expose('phase', { type: enums.phase, description: 'Where it is in its lifecycle.' }),
       summary: t.string({
         description: 'One sentence: the error, else a condition that is false, else what is going on.',
+        ...reads<Row>('phase', 'conditions', 'error'),
         resolve: (row) =>
           summarise({
             phase: row.phase,
@@ -223,6 +219,7 @@ function statusType({ builder, shared }: Graph, enums: DeploymentEnums) {
       conditions: t.field({
         type: [shared.condition],
         description: 'Its conditions, one of each type, in the order in which they first appeared.',
+        ...reads<Row>('conditions'),
         resolve: (row) => storedConditionsSchema.parse(row.conditions),
       }),
       observedGeneration: t.exposeInt('observedGeneration', {
@@ -232,18 +229,21 @@ function statusType({ builder, shared }: Graph, enums: DeploymentEnums) {
         type: observedRuntimeType(builder),
         nullable: true,
         description: 'The workload as its runtime knows it; null while nothing runs.',
+        ...reads<Row>('observedRuntime'),
         resolve: (row) => storedJson<ObservedRuntime | null>(row.observedRuntime),
       }),
       environmentInfo: t.field({
         type: environmentInfoType(builder),
         nullable: true,
         description: 'The environment that it runs in; null if nothing was reported.',
+        ...reads<Row>('environmentInfo'),
         resolve: (row) => storedJson<EnvironmentInfo | null>(row.environmentInfo),
       }),
       error: t.field({
         type: errorType(builder),
         nullable: true,
         description: 'What went wrong last; null once it went well again.',
+        ...reads<Row>('error'),
         resolve: (row) => storedJson<DeploymentError | null>(row.error),
       }),
     }),
@@ -297,7 +297,7 @@ function errorType(builder: Graph['builder']) {
 }
 
 function addQueries(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, reads } = graph;
+  const { builder, types, reader } = graph;
   const connection = addConnectionType(builder, 'Deployment', types.Deployment);
   builder.objectField(types.Runtime, 'deployments', (t) =>
     t.field({
@@ -305,10 +305,11 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
       description: 'The deployments on this runtime that the caller may see.',
       complexity: pageComplexity,
       args: listArguments(graph, enums)(t.arg),
-      resolve: ({ id }, args, context, info) => {
-        const where = whereOf(context, args.filter, args.includeDeleted ?? false);
-        return readConnection(graph, 'deployment', { AND: [where, { runtimeId: id }] }, args, info);
-      },
+      ...toPage(
+        graph,
+        'runtimeId',
+        (args, context) => wantedOf(context, args.filter as DeploymentFilter, args.includeDeleted ?? false), // of `listArguments`
+      ),
     }),
   );
   builder.queryFields((t) => ({
@@ -318,11 +319,11 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
       description:
         'One deployment, by id or by namespace and name; null if there is none that the caller may see.',
       args: lookUpArguments(t.arg, 'deployment'),
-      resolve: (_root, args, context) => {
+      resolve: (_root, args, context, info) => {
         const target = lookUpOf(args);
-        if ('id' in target) return context.load.byId('DEPLOYMENT', target.id);
+        if ('id' in target) return reader.byId('DEPLOYMENT', target.id, context, info);
         const filter = { namespace: { equals: target.namespace }, name: { equals: target.name } };
-        return reads.first('deployment', whereOf(context, filter, false));
+        return reader.first(wantedOf(context, filter, false), context, info);
       },
     }),
     deployments: t.field({
@@ -333,9 +334,9 @@ function addQueries(graph: Graph, enums: DeploymentEnums): void {
       resolve: (_root, args, context, info) =>
         readConnection(
           graph,
-          'deployment',
-          whereOf(context, args.filter, args.includeDeleted ?? false),
+          wantedOf(context, args.filter, args.includeDeleted ?? false),
           args,
+          context,
           info,
         ),
     }),
@@ -353,8 +354,8 @@ function listArguments({ shared }: Graph, enums: DeploymentEnums) {
   });
 }
 
-function whereOf(context: Context, filter: DeploymentFilter | null | undefined, includeDeleted: boolean) {
-  return deploymentWhere(
+function wantedOf(context: Context, filter: DeploymentFilter | null | undefined, includeDeleted: boolean) {
+  return deploymentsWanted(
     parseFilter(deploymentFilterSchema, filter),
     grantOf(context, 'deployment:read'),
     includeDeleted,

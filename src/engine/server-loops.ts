@@ -9,7 +9,7 @@ import type { Log } from '../kernel/log.js';
 import { runtimesPurgeUnchecked, runtimesSweepUnchecked } from '../runtimes/index.js';
 import type { Database } from '../store/database.js';
 import { idempotencyPurgeUnchecked } from '../store/idempotency.js';
-import { loop, type Loop } from './sweeps.js';
+import { loop, MORE, type Loop } from './sweeps.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the rows of deleted objects stay, for those who ask for them. */
@@ -17,6 +17,8 @@ const DELETED_KEPT_MS = 7 * DAY_MS;
 const IDEMPOTENCY_KEPT_MS = DAY_MS;
 /** Rows of one statement: small enough never to hold up a writer. */
 const BATCH = 500;
+/** Statements of one run: a server that stops waits for no more. */
+const BATCHES_MAX = 20;
 
 /** What the server does by itself. Every replica runs all of it: doing it twice at once does the same as once. */
 export function startLoops(
@@ -34,8 +36,18 @@ export function startLoops(
   const { heartbeatTimeoutSeconds, sweepSeconds } = config.agents;
   const ago = (ms: number) => new Date(clock.now().getTime() - ms);
   const stamp = stampOf(systemGrant('system:sweep', 'runtimes'), 'RuntimeRemoved');
-  const purge = async (take: () => Promise<number>) => {
-    while ((await take()) === BATCH);
+  const purge = async (...takes: readonly (() => Promise<number>)[]) => {
+    let more = false;
+    for (const take of takes) {
+      let batches = 0;
+      while ((await take()) === BATCH) {
+        batches += 1;
+        if (batches < BATCHES_MAX) continue;
+        more = true;
+        break;
+      }
+    }
+    return more ? MORE : undefined;
   };
   const retention = createRetention({
     database,
@@ -43,7 +55,7 @@ export function startLoops(
     rowDays: config.retention.changeDays,
   });
   return [
-    loop('retention', 600, () => retention.run(), deps),
+    loop('retention', 600, async () => ((await retention.run()).more ? MORE : undefined), deps),
     loop('token-uses', 15, parts.flushTokenUses, deps),
     loop('agents', sweepSeconds, agentSweep({ database, log, heartbeatTimeoutSeconds }), deps),
     // Only what a server that stopped between two steps left behind; otherwise a runtime goes with its last deployment.
@@ -57,11 +69,12 @@ export function startLoops(
     loop(
       'purge',
       3_600,
-      async () => {
-        await purge(() => deploymentsPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH));
-        await purge(() => runtimesPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH));
-        await purge(() => idempotencyPurgeUnchecked(database.pool, ago(IDEMPOTENCY_KEPT_MS), BATCH));
-      },
+      () =>
+        purge(
+          () => deploymentsPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
+          () => runtimesPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
+          () => idempotencyPurgeUnchecked(database.pool, ago(IDEMPOTENCY_KEPT_MS), BATCH),
+        ),
       deps,
     ),
   ];

@@ -25,6 +25,9 @@ export interface LoopDeps {
 /** Replicas that were started together must not look together for ever. */
 const JITTER = 0.1;
 
+/** What a run resolves to when there was more to do than one run should: the next begins right after it. */
+export const MORE = Symbol('more');
+
 /** Runs at once, then each `everySeconds` ± 10 % after the end of the run before. */
 export function loop(name: string, everySeconds: number, run: () => Promise<unknown>, deps: LoopDeps): Loop {
   const { clock, log, random } = deps;
@@ -36,13 +39,14 @@ export function loop(name: string, everySeconds: number, run: () => Promise<unkn
   let current: Promise<void> | undefined;
   let cancel = (): void => undefined;
 
-  const once = async (): Promise<void> => {
+  const once = async (): Promise<unknown> => {
     const startedMs = clock.monotonicMs();
     runs += 1;
     try {
-      await run();
+      const result = await run();
       if (failing > 0) log.info({ loop: name, failures: failing }, 'A loop works again');
       failing = 0;
+      return result;
     } catch (error) {
       failures += 1;
       failing += 1;
@@ -50,6 +54,7 @@ export function loop(name: string, everySeconds: number, run: () => Promise<unkn
         { err: error, loop: name, failing, durationMs: clock.monotonicMs() - startedMs },
         'A run of a loop failed',
       );
+      return undefined;
     }
   };
 
@@ -57,10 +62,11 @@ export function loop(name: string, everySeconds: number, run: () => Promise<unkn
     if (stopped || current) return;
     cancel();
     woken = false;
-    current = once().then(() => {
+    current = once().then((result) => {
       current = undefined;
       if (stopped) return;
-      const waitMs = woken ? 0 : everySeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
+      const waitMs =
+        woken || result === MORE ? 0 : everySeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
       cancel = clock.after(waitMs, begin);
     });
   };

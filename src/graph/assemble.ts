@@ -15,6 +15,7 @@ import { addFailureTypes } from './failure-types.js';
 import type { Graph } from './graph.js';
 import { addNodeFields } from './node-fields.js';
 import { addObjectTypes } from './object-types.js';
+import { createReader } from './reading/reader.js';
 import { addServerInfo, type ServerFacts } from './server-info.js';
 import { addSharedTypes } from './shared-types.js';
 import { addStreamTypes } from './stream-types.js';
@@ -46,7 +47,7 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
     shared: addSharedTypes(builder),
     streams: addStreamTypes(builder),
     changes: addChangeTypes(builder),
-    reads: deps.reads,
+    reader: createReader(deps.reads),
     feed: deps.feed,
     clock: deps.clock,
   };

@@ -6,10 +6,11 @@ import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import { getNamedType, isLeafType } from 'graphql';
 
-import { kindOfId, type ObjectKind } from '../kernel/ids.js';
+import { kindOfId } from '../kernel/ids.js';
 import { publicDatamodel } from '../store/public-types.js';
 import { InvalidInputError } from './failures.js';
 import type { Builder, GraphTypes } from './graph-types.js';
+import { TYPE_OF_KIND } from './object-types.js';
 import { addScalars } from './scalars.js';
 
 /** All that Pothos is told of the client; its reads go out under the read role. */
@@ -80,11 +81,3 @@ export function createBuilder(deps: { readonly database: { readonly prisma: Pris
   builder.subscriptionType({ description: 'Live streams. Each event carries a cursor to resume after.' });
   return builder;
 }
-
-const TYPE_OF_KIND = {
-  RUNTIME: 'Runtime',
-  RELEASE: 'Release',
-  DEPLOYMENT: 'Deployment',
-  AGENT: 'Agent',
-  TOKEN: 'Token',
-} as const satisfies Record<ObjectKind, string>;

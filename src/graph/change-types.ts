@@ -2,7 +2,7 @@ import type { ArgBuilder } from '@pothos/core';
 
 import type { ChangePage, LogEntry } from '../changes/feed.js';
 import type { ObjectKind } from '../kernel/ids.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, pageSizeSchema } from './connection.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, pageSizeSchema } from './reading/page.js';
 import { addEnum } from './enum.js';
 import type { Builder, Types } from './graph-types.js';
 

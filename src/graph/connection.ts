@@ -1,57 +1,34 @@
 import type { ArgBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
-import { z } from 'zod';
 
 import type { Feed } from '../changes/feed.js';
-import type {
-  Keyset,
-  PageResult,
-  PublicReads,
-  PublicTable,
-  Rows,
-  SortDirection,
-  SortField,
-  Wheres,
-} from '../store/public-types.js';
-import { operationError } from './errors.js';
+import type { PageResult, PublicTable, Rows, Wanted } from '../store/public-types.js';
+import type { Context } from './context.js';
 import type { Builder, Types } from './graph-types.js';
-import { decodePageCursor, encodePageCursor, type ListOrder } from './page-cursor.js';
-import { selectedFields } from './selected-fields.js';
+import { encodePageCursor, type ListOrder } from './page-cursor.js';
+import {
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  pageSizeSchema,
+  type PageArgs,
+  type PageFrame,
+} from './reading/page.js';
+import type { Reader } from './reading/reader.js';
 
 /**
- * Keyset connections over immutable columns, forward and backward. What was not selected is not read: the total only for
- * `totalCount`, and only for `asOf` one REPEATABLE READ transaction around rows, total and the log's snapshot, so that
- * a stream `after` it goes on exactly where the rows end.
+ * Keyset connections over immutable columns, forward and backward. What was not selected is not read; total and `asOf` are
+ * read by the statement that reads the rows, so that a stream `after` it goes on exactly where the rows end.
  */
-export const PAGE_SIZE_DEFAULT = 50;
-export const PAGE_SIZE_MAX = 100;
-
-type Optional<T> = T | null | undefined;
-export interface PageArgs {
-  readonly first?: Optional<number>;
-  readonly after?: Optional<string>;
-  readonly last?: Optional<number>;
-  readonly before?: Optional<string>;
-  readonly orderBy?: Optional<{ readonly field?: Optional<SortField>; readonly direction: SortDirection }>;
-}
 interface ConnectionRow {
   readonly id: string;
   readonly createdAt: Date;
   readonly name?: string;
 }
 export interface Connection<Row = ConnectionRow> {
-  readonly page: PageResult<Row>;
-  readonly order: ListOrder;
-  readonly forward: boolean;
-  /** Whether the range began or ended at a cursor. */
-  readonly after: boolean;
-  readonly before: boolean;
+  readonly page: Omit<PageResult, 'rows'> & { readonly rows: readonly Row[] };
+  readonly frame: PageFrame;
   readonly asOf: string | null;
 }
-
-const sizeMessage = { error: `must be between 1 and ${PAGE_SIZE_MAX}` };
-/** Of every argument that says how many: a size that is refused must not be measured by `cost.ts` either. */
-export const pageSizeSchema = z.int(sizeMessage).min(1, sizeMessage).max(PAGE_SIZE_MAX, sizeMessage);
 
 /** The arguments of every connection; `orderBy` comes beside them. */
 export function pageArguments(t: ArgBuilder<Types>) {
@@ -104,12 +81,12 @@ export function addConnectionType<Row extends ConnectionRow>(
       nodes: t.field({
         type: [node],
         description: 'The objects of this page, in order.',
-        resolve: ({ page }) => [...page.rows],
+        resolve: ({ page }) => page.rows as ConnectionRow[], // read for this page alone
       }),
       edges: t.field({
         type: [edge],
         description: 'The same objects, each with its place.',
-        resolve: ({ page, order }) => page.rows.map((row) => ({ node: row, order })),
+        resolve: ({ page, frame }) => page.rows.map((row) => ({ node: row, order: frame.order })),
       }),
       pageInfo: t.field({
         type: builder.pageInfoRef(),
@@ -133,46 +110,27 @@ export function addConnectionType<Row extends ConnectionRow>(
   return connection as unknown as ObjectRef<Types, Connection<Row>>; // the same object under its callers' row type
 }
 
-/** Reads a page as its field is selected. `where` already says who may see what. */
+/** Reads a page as its field is selected. `wanted` already says who may see what. */
 export async function readConnection<T extends PublicTable>(
-  graph: { readonly reads: PublicReads; readonly feed: Pick<Feed, 'cursorOf'> },
-  table: T,
-  where: Wheres[T],
+  { reader, feed }: ConnectionParts,
+  wanted: Wanted<T>,
   args: PageArgs,
+  context: Context,
   info: GraphQLResolveInfo,
 ): Promise<Connection<Rows[T]>> {
-  if (typeof args.first === 'number' && typeof args.last === 'number') {
-    throw operationError('BAD_USER_INPUT', '`first` and `last` must not be given together.');
-  }
-  const order: ListOrder = {
-    table,
-    field: args.orderBy?.field ?? 'createdAt',
-    direction: args.orderBy?.direction ?? 'asc',
-  };
-  const forward = typeof args.last !== 'number';
-  const wanted = selectedFields(info);
-  const after = place(args.after, order, 'after');
-  const before = place(args.before, order, 'before');
-  const page = await graph.reads.page(table, {
-    where,
-    sort: order,
-    after,
-    before,
-    take: args.first ?? args.last ?? PAGE_SIZE_DEFAULT,
-    fromEnd: !forward,
-    wantRows: wanted.has('nodes') || wanted.has('edges') || wanted.has('pageInfo'),
-    wantTotal: wanted.has('totalCount'),
-    wantSnapshot: wanted.has('asOf'),
-  });
-  const asOf = page.snapshot === null ? null : graph.feed.cursorOf(page.snapshot);
-  return { page, order, forward, after: after !== null, before: before !== null, asOf };
+  const { result, frame } = await reader.page(wanted, args, context, info);
+  return connectionOf(feed, result, frame);
 }
 
-function place(cursor: Optional<string>, order: ListOrder, argument: string): Keyset | null {
-  if (cursor === null || cursor === undefined) return null;
-  const decoded = decodePageCursor(cursor, order);
-  if (decoded) return decoded;
-  throw operationError('BAD_PAGE_CURSOR', `\`${argument}\` is not a cursor of this list in this order.`);
+type ConnectionParts = { readonly reader: Reader; readonly feed: Pick<Feed, 'cursorOf'> };
+
+export function connectionOf<Row>(
+  feed: Pick<Feed, 'cursorOf'>,
+  page: PageResult,
+  frame: PageFrame,
+): Connection<Row> {
+  const asOf = page.position === null ? null : feed.cursorOf(page.position);
+  return { page: page as unknown as Connection<Row>['page'], frame, asOf }; // rows of the table that `frame` names
 }
 
 function cursorOf(order: ListOrder, row: ConnectionRow): string {
@@ -180,13 +138,14 @@ function cursorOf(order: ListOrder, row: ConnectionRow): string {
   return encodePageCursor(order, { value, id: row.id });
 }
 
-function pageInfoOf({ page, order, forward, after, before }: Connection) {
+function pageInfoOf({ page, frame }: Connection) {
+  const { order, forward, after, before } = frame;
   const first = page.rows.at(0);
   const last = page.rows.at(-1);
   return {
     // At the far side of a cursor there was at least its own row.
-    hasNextPage: forward ? page.more : before,
-    hasPreviousPage: forward ? after : page.more,
+    hasNextPage: forward ? page.more : before !== null,
+    hasPreviousPage: forward ? after !== null : page.more,
     startCursor: first ? cursorOf(order, first) : null,
     endCursor: last ? cursorOf(order, last) : null,
   };

@@ -31,6 +31,39 @@ export function operationCost({ schema, document, operation, variables }: CostQu
     .complexity;
 }
 
+/** Costs kept for one operation; with more sizes than that, counting begins anew. */
+const COSTS_KEPT = 64;
+
+/**
+ * Counts each operation once for each combination of sizes in its variables. What fields cost depends on how much they
+ * are asked for and on nothing else: numbers, lengths of lists, and what `@skip` and `@include` say.
+ */
+export function keptCosts(schema: GraphQLSchema): (question: Omit<CostQuestion, 'schema'>) => number {
+  const kept = new WeakMap<OperationDefinitionNode, Map<string, number>>();
+  return (question) => {
+    let costs = kept.get(question.operation);
+    if (costs === undefined) kept.set(question.operation, (costs = new Map<string, number>()));
+    const key = sizesIn(question);
+    let cost = costs.get(key);
+    if (cost === undefined) {
+      cost = operationCost({ ...question, schema });
+      if (costs.size >= COSTS_KEPT) costs.clear();
+      costs.set(key, cost);
+    }
+    return cost;
+  };
+}
+
+function sizesIn({ operation, variables }: Omit<CostQuestion, 'schema'>): string {
+  let sizes = '';
+  for (const { variable } of operation.variableDefinitions ?? []) {
+    const value = variables?.[variable.name.value];
+    if (Array.isArray(value)) sizes += `[${value.length}],`;
+    else sizes += typeof value === 'number' || typeof value === 'boolean' ? `${value},` : `${typeof value},`;
+  }
+  return sizes;
+}
+
 /** Refuses what costs too much; the limit itself is not told. */
 export function assertAffordable(cost: number, maximum: number = COST_MAX): void {
   if (cost > maximum) {

@@ -5,11 +5,11 @@ import type { Grant } from '../access/grant.js';
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
 import { OBJECT_KINDS, type ObjectKind } from '../kernel/ids.js';
-import type { PublicReads } from '../store/public-types.js';
 import type { ChangeTypes } from './change-types.js';
 import type { Context } from './context.js';
 import type { Builder } from './graph-types.js';
-import { READ_ACTION } from './loaders.js';
+import { READ_ACTION } from './reading/declare.js';
+import type { Reader } from './reading/reader.js';
 import type { ObjectTypes } from './object-types.js';
 import type { SharedTypes } from './shared-types.js';
 import type { StreamTypes } from './stream-types.js';
@@ -21,7 +21,7 @@ export interface Graph {
   readonly shared: SharedTypes;
   readonly streams: StreamTypes;
   readonly changes: ChangeTypes;
-  readonly reads: PublicReads;
+  readonly reader: Reader;
   readonly feed: Feed;
   readonly clock: Clock;
 }

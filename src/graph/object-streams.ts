@@ -12,7 +12,7 @@ import { parseFilter } from './filter-input.js';
 import { grantOf, type Graph } from './graph.js';
 import type { Types } from './graph-types.js';
 import type { EventSource } from './stream-field.js';
-import { transitionEvents, watchEvents } from './stream-types.js';
+import { transitionEvents, transitionTranslation, watchEvents, watchTranslation } from './stream-types.js';
 
 /** What the two streams of a kind need to know of it. */
 export interface StreamedKind<F extends string, A extends Action> {
@@ -60,54 +60,61 @@ export function watchArguments<F>(
   };
 }
 
+type Open<Args> = (args: Args, context: Context) => EventSource;
+
 /** Every move of the objects' state (phase, health), once and in order. */
-export function openTransitions<F extends string, A extends Action>(
+export function transitionStreams<F extends string, A extends Action>(
   { feed }: Pick<Graph, 'feed'>,
   streamed: StreamedKind<F, A>,
-  args: StreamArgs,
-  context: Context,
-): EventSource {
-  const predicate = parseFilter(streamed.filterSchema, args.filter);
-  const stream = feed.open({
-    kinds: [streamed.kind],
-    namespaces: grantOf(context, streamed.action).namespaces,
-    mode: 'EVERY',
-    matches: (_kind, object) => matchesObject(predicate, object),
-    changed: (change: Change) => change.from !== change.to,
-    after: args.after ?? null,
-    onExpired: 'ERROR',
-  });
-  return transitionEvents(stream);
+): Open<StreamArgs> {
+  const translate = transitionTranslation();
+  const changed = (change: Change) => change.from !== change.to;
+  return (args, context) => {
+    const predicate = parseFilter(streamed.filterSchema, args.filter);
+    const stream = feed.open({
+      kinds: [streamed.kind],
+      namespaces: grantOf(context, streamed.action).namespaces,
+      mode: 'EVERY',
+      filterKey: canonicalJson(['moves', predicate]),
+      matches: (_kind, object) => matchesObject(predicate, object),
+      changed,
+      after: args.after ?? null,
+      onExpired: 'ERROR',
+    });
+    return transitionEvents(stream, translate);
+  };
 }
 
 /** The objects of a filter, kept current. */
-export function openWatch<F extends string, A extends Action>(
+export function watchStreams<F extends string, A extends Action>(
   { feed, clock }: Pick<Graph, 'feed' | 'clock'>,
   streamed: StreamedKind<F, A>,
-  args: WatchArgs,
-  context: Context,
-): EventSource {
-  const grant = grantOf(context, streamed.action);
-  const predicate = parseFilter(streamed.filterSchema, args.filter);
-  const stream = feed.open({
-    kinds: [streamed.kind],
-    namespaces: grant.namespaces,
-    mode: 'LATEST',
-    matches: (_kind, object) => matchesObject(predicate, object),
-    after: args.after ?? null,
-    onExpired: args.onExpired ?? 'ERROR',
-    snapshot: {
-      kind: streamed.kind,
-      // All that the rows of the snapshot depend on.
-      key: canonicalJson([
-        streamed.kind,
-        predicate,
-        grant.namespaces === 'all' ? null : [...grant.namespaces].sort(),
-      ]),
-      read: streamed.snapshot(predicate, grant),
-    },
-  });
-  return watchEvents(stream, streamed.name, clock);
+): Open<WatchArgs> {
+  const translate = watchTranslation(streamed.name);
+  return (args, context) => {
+    const grant = grantOf(context, streamed.action);
+    const predicate = parseFilter(streamed.filterSchema, args.filter);
+    const stream = feed.open({
+      kinds: [streamed.kind],
+      namespaces: grant.namespaces,
+      mode: 'LATEST',
+      filterKey: canonicalJson(['every', predicate]),
+      matches: (_kind, object) => matchesObject(predicate, object),
+      after: args.after ?? null,
+      onExpired: args.onExpired ?? 'ERROR',
+      snapshot: {
+        kind: streamed.kind,
+        // All that the rows of the snapshot depend on.
+        key: canonicalJson([
+          streamed.kind,
+          predicate,
+          grant.namespaces === 'all' ? null : [...grant.namespaces].sort(),
+        ]),
+        read: streamed.snapshot(predicate, grant),
+      },
+    });
+    return watchEvents(stream, translate, clock);
+  };
 }
 
 function matchesObject<F extends string>(predicate: Predicate<F>, object: Projection): boolean {

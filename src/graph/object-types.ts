@@ -1,3 +1,4 @@
+import type { ObjectKind } from '../kernel/ids.js';
 import { PUBLIC_COLUMNS } from '../store/public-types.js';
 import type { Builder } from './graph-types.js';
 
@@ -37,5 +38,13 @@ export function addObjectTypes(builder: Builder) {
     }),
   };
 }
+
+export const TYPE_OF_KIND = {
+  RUNTIME: 'Runtime',
+  RELEASE: 'Release',
+  DEPLOYMENT: 'Deployment',
+  AGENT: 'Agent',
+  TOKEN: 'Token',
+} as const satisfies Record<ObjectKind, string>;
 
 export type ObjectTypes = ReturnType<typeof addObjectTypes>;

@@ -1,5 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 
+import { nextOf, type Tap } from '../kernel/tap.js';
 import type { Context } from './context.js';
 
 /**
@@ -15,16 +16,15 @@ export interface StreamDefinition {
   open(args: Record<string, unknown>, context: Context): EventSource;
 }
 
-export interface EventSource {
-  /** The next event; undefined once it is closed. Rejects with an operation error when the server ends it. */
-  next(): Promise<SourceEvent | undefined>;
-  /** Frees everything at once, also while a `next` is pending. May be called twice. */
+/** `take` throws an operation error when the server ends it. */
+export interface EventSource extends Tap<SourceEvent> {
+  /** Frees everything at once, and wakes who waits. May be called twice. */
   close(): void;
   /**
-   * The place behind the last event that `next` gave, as an event of its own: what a client gets last before the server
-   * closes its connection. Absent for fields whose type has no bookmark; undefined when there is no place to tell.
+   * The place behind the last event that was taken, as an event of its own: what a client gets last before the server
+   * closes its connection. Undefined when there is no place to tell.
    */
-  bookmark?(): SourceEvent | undefined;
+  bookmark(): SourceEvent | undefined;
 }
 
 export interface SourceEvent {
@@ -35,6 +35,8 @@ export interface SourceEvent {
   /** Subscribers of one class whose events have equal `share` and `variant` get one execution; null: never shared. */
   readonly share: object | null;
   readonly variant: string;
+  /** Nothing happened, and the field's type has no word for it: only the place moved. Told where the protocol can. */
+  readonly silent?: true;
 }
 
 /** The three options that make a Pothos subscription field a stream. */
@@ -45,24 +47,19 @@ export function streaming<Args extends object>(open: (args: Args, context: Conte
   return {
     extensions: { stream },
     subscribe: (_root: unknown, args: Args, context: Context, info: GraphQLResolveInfo) =>
-      iterate(open(args, context), info.fieldName, context) as AsyncIterable<never>, // `resolve` below gives its type to the field
+      iterate(open(args, context), info.fieldName) as AsyncIterable<never>, // `resolve` below gives its type to the field
     resolve: (root: unknown, _args: unknown, _context: unknown, info: GraphQLResolveInfo) =>
       (root as Record<string, unknown>)[info.fieldName] as never, // made by the pipeline or by the iterator below
   };
 }
 
-function iterate(
-  source: EventSource,
-  fieldName: string,
-  context: Context,
-): AsyncIterableIterator<Record<string, unknown>> {
+function iterate(source: EventSource, fieldName: string): AsyncIterableIterator<Record<string, unknown>> {
   // Not a generator: its `return` would wait behind a pending `next`, and leave the source open until the next event.
   return {
     async next() {
-      const event = await source.next();
+      let event = await nextOf(source);
+      while (event?.silent) event = await nextOf(source);
       if (!event) return { done: true, value: undefined };
-      // graphql-js gives all events of a subscription one context.
-      context.load.forget();
       return { done: false, value: { [fieldName]: event.value } };
     },
     return() {

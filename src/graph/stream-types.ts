@@ -3,6 +3,7 @@ import type { ObjectRef } from '@pothos/core';
 import type { ChangeStream, StreamItem } from '../changes/feed.js';
 import type { Change, Projection } from '../changes/types.js';
 import type { Clock } from '../kernel/clock.js';
+import type { Reader } from '../kernel/tap.js';
 import { addEnum } from './enum.js';
 import type { Builder, Types } from './graph-types.js';
 import type { EventSource, SourceEvent } from './stream-field.js';
@@ -51,7 +52,8 @@ export function addStreamTypes(builder: Builder) {
     interfaces: [event],
   });
   const bookmark = builder.objectRef<EventBase>('Bookmark').implement({
-    description: 'Nothing happened that you watch, up to this cursor. Sent about each 15 s of silence.',
+    description:
+      'All that you watch and that happened up to this cursor was told, or is told behind it as a newer state. Sent about each 15 s of silence, and before the server closes the connection.',
     interfaces: [event],
   });
   const resetReason = addEnum(builder, 'ResetReason', 'Why a watch starts over.', {
@@ -135,38 +137,87 @@ export function addWatchUnion<Row>(
   });
 }
 
-/** A LATEST stream as the events of a watch of objects named `name`. */
-export function watchEvents(stream: ChangeStream, name: string, clock: Clock): EventSource {
-  return {
-    ...source(stream, (item) => watchEvent(item, name)),
-    bookmark: () =>
-      stream.cursor === null
-        ? undefined
-        : plain('Bookmark', { cursor: stream.cursor, at: clock.now() }, 'BOOKMARK'),
-  };
+/** How the items of a stream are told in the schema's words. */
+export type Translate = (item: StreamItem) => SourceEvent;
+
+/** Of a watch of objects named `name`. One for all streams: who gets the same item gets the same event. */
+export function watchTranslation(name: string): Translate {
+  return remembering((item) => watchEvent(item, name));
 }
 
-/** An EVERY stream as transitions. Bookmarks have no place in its type and are left out. */
-export function transitionEvents(stream: ChangeStream): EventSource {
-  return source(stream, (item) => {
-    if (item.type !== 'change') return undefined;
+/** Of transitions. Bookmarks are none. */
+export function transitionTranslation(): Translate {
+  return remembering((item) => {
+    if (item.type !== 'change') return silent(item.cursor);
     const value: TransitionEvent = { cursor: item.cursor, at: item.change.at, change: item.change };
     return { value, cursor: item.cursor, share: shareable(item), variant: 'TRANSITION' };
   });
 }
 
-function source(stream: ChangeStream, translate: (item: StreamItem) => SourceEvent | undefined): EventSource {
-  return {
-    async next() {
-      for (;;) {
-        const item = await stream.next();
-        if (!item) return undefined;
-        const event = translate(item);
-        if (event) return event;
-      }
-    },
-    close: () => stream.close(),
+/** A LATEST stream. */
+export function watchEvents(stream: ChangeStream, translate: Translate, clock: Clock): EventSource {
+  return new WatchSource(stream, translate, clock);
+}
+
+/** An EVERY stream. */
+export function transitionEvents(stream: ChangeStream, translate: Translate): EventSource {
+  return new StreamSource(stream, translate);
+}
+
+/** The items of one change are told to all who want them one after the other. */
+function remembering(translate: Translate): Translate {
+  let last: { readonly item: StreamItem; readonly event: SourceEvent } | undefined;
+  return (item) => {
+    if (last?.item !== item) last = { item, event: translate(item) };
+    return last.event;
   };
+}
+
+/** Classes, since there are twenty thousand of them. */
+class StreamSource implements EventSource {
+  readonly stream: ChangeStream;
+  readonly #translate: Translate;
+
+  constructor(stream: ChangeStream, translate: Translate) {
+    this.stream = stream;
+    this.#translate = translate;
+  }
+
+  get ended(): boolean {
+    return this.stream.ended;
+  }
+
+  take(): SourceEvent | undefined {
+    const item = this.stream.take();
+    return item && this.#translate(item);
+  }
+
+  wait(reader: Reader): void {
+    this.stream.wait(reader);
+  }
+
+  close(): void {
+    this.stream.close();
+  }
+
+  bookmark(): SourceEvent | undefined {
+    const { cursor } = this.stream;
+    return cursor === null ? undefined : silent(cursor);
+  }
+}
+
+class WatchSource extends StreamSource {
+  readonly #clock: Clock;
+
+  constructor(stream: ChangeStream, translate: Translate, clock: Clock) {
+    super(stream, translate);
+    this.#clock = clock;
+  }
+
+  override bookmark(): SourceEvent | undefined {
+    const { cursor } = this.stream;
+    return cursor === null ? undefined : plain('Bookmark', { cursor, at: this.#clock.now() }, 'BOOKMARK');
+  }
 }
 
 function watchEvent(item: StreamItem, name: string): SourceEvent {
@@ -195,6 +246,10 @@ function watchEvent(item: StreamItem, name: string): SourceEvent {
     case 'reset':
       return plain('Reset', { cursor, at: item.at, reason: item.reason }, 'RESET');
   }
+}
+
+function silent(cursor: string): SourceEvent {
+  return { value: null, cursor, share: null, variant: 'SILENT', silent: true };
 }
 
 function plain(typename: string, event: EventBase | ResetEvent, variant: string): SourceEvent {

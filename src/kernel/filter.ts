@@ -12,7 +12,7 @@ import { textSchema } from './text.js';
 /**
  * Filters of lists and streams: `{ and, or, not, labels, <field>: { equals, in, notIn, startsWith } }`. What stands
  * side by side must all hold. One meaning in memory (streams) and in SQL (lists): two-valued, an absent value equals
- * nothing, starts with nothing and is in no list, so `notIn` and `not` hold for it. `store/filter-where.ts` is the
+ * nothing, starts with nothing and is in no list, so `notIn` and `not` hold for it. `store/filter-sql.ts` is the
  * SQL half; a property test holds both against each other.
  */
 export const FILTER_DEPTH_MAX = 5;

@@ -4,12 +4,13 @@ import { addEnum } from '../graph/enum.js';
 import { operationError } from '../graph/errors.js';
 import { addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
+import { reads } from '../graph/reading/declare.js';
 import { storedJson } from '../graph/stored-json.js';
 import { DEFAULT_NAMESPACE } from '../kernel/names.js';
 import type { ReleaseCommands } from './commands.js';
 import { releaseFilterSchema, type ReleaseFilter, type ReleaseFilterField } from './filter.js';
 import type { ReleaseResource, ReleaseSource, Reschedule, ResourceLifecycle } from './model.js';
-import { releaseWhere } from './reads.js';
+import { releasesWanted } from './reads.js';
 import { addReleaseMutations } from './schema-mutations.js';
 
 /** Releases in the graph: the object, its look-up and lists. Mutations: `schema-mutations.ts`. */
@@ -38,6 +39,8 @@ interface Enums {
   readonly reschedule: ReturnType<typeof addEnum<Reschedule>>;
 }
 
+type Row = Graph['types']['Release']['$inferType'];
+
 function addFields(graph: Graph, enums: Enums): void {
   const { builder, types } = graph;
   const resource = resourceType(graph, enums);
@@ -64,12 +67,14 @@ function addFields(graph: Graph, enums: Enums): void {
     resources: t.field({
       type: [resource],
       description: 'What it consists of, at least one.',
+      ...reads<Row>('resources'),
       resolve: (row) => [...storedJson<readonly ReleaseResource[]>(row.resources)],
     }),
     source: t.field({
       type: source,
       nullable: true,
       description: 'Where it was built from; null if nothing was said.',
+      ...reads<Row>('source'),
       resolve: (row) => storedJson<ReleaseSource | null>(row.source),
     }),
   }));
@@ -125,7 +130,7 @@ function sourceType({ builder }: Graph) {
 }
 
 function addQueries(graph: Graph): void {
-  const { builder, types, shared, reads } = graph;
+  const { builder, types, shared, reader } = graph;
   const connection = addConnectionType(builder, 'Release', types.Release);
   const { text } = shared.filters;
   const filter = addFilter<ReleaseFilterField>(
@@ -153,10 +158,10 @@ function addQueries(graph: Graph): void {
         app: t.arg.string({ description: 'The app, together with `label`. Null: look it up by id.' }),
         label: t.arg.string({ description: 'The label, together with `app`. Null: look it up by id.' }),
       },
-      resolve: (_root, { id, namespace, app, label }, context) => {
+      resolve: (_root, { id, namespace, app, label }, context, info) => {
         const named = typeof app === 'string' && typeof label === 'string';
         const nothingElse = [namespace, app, label].every((value) => typeof value !== 'string');
-        if (typeof id === 'string' && nothingElse) return context.load.byId('RELEASE', id);
+        if (typeof id === 'string' && nothingElse) return reader.byId('RELEASE', id, context, info);
         if (typeof id === 'string' || !named) {
           throw operationError(
             'BAD_USER_INPUT',
@@ -168,7 +173,7 @@ function addQueries(graph: Graph): void {
           app: { equals: app },
           label: { equals: label },
         };
-        return reads.first('release', whereOf(context, wanted));
+        return reader.first(wantedOf(context, wanted), context, info);
       },
     }),
     releases: t.field({
@@ -181,11 +186,11 @@ function addQueries(graph: Graph): void {
         orderBy: t.arg({ type: shared.creationOrder, description: 'In which order. Null: oldest first.' }),
       },
       resolve: (_root, args, context, info) =>
-        readConnection(graph, 'release', whereOf(context, args.filter), args, info),
+        readConnection(graph, wantedOf(context, args.filter), args, context, info),
     }),
   }));
 }
 
-function whereOf(context: Context, filter: ReleaseFilter | null | undefined) {
-  return releaseWhere(parseFilter(releaseFilterSchema, filter), grantOf(context, 'release:read'));
+function wantedOf(context: Context, filter: ReleaseFilter | null | undefined) {
+  return releasesWanted(parseFilter(releaseFilterSchema, filter), grantOf(context, 'release:read'));
 }

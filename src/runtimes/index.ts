@@ -1,7 +1,7 @@
 export { runtimeCommands, type RuntimeCommands } from './commands.js';
 export { runtimeFilterSchema } from './filter.js';
 export { drivenByClients, notDrivenByClients, RUNTIME_TYPES } from './model.js';
-export { runtimeWhere } from './reads.js';
+export { runtimesWanted } from './reads.js';
 export {
   runtimeFinish,
   runtimeReadReferred,

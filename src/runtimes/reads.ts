@@ -1,18 +1,12 @@
-import { within } from '../access/within.js';
 import type { Grant } from '../access/grant.js';
-import { whereOf } from '../store/filter-where.js';
-import type { Prisma } from '../store/generated/prisma/client.js';
+import type { Wanted } from '../store/public-types.js';
 import type { RuntimePredicate } from './filter.js';
 
-const NULLABLE = new Set(['environment']);
-
 /** The runtimes that the filter names and the grant allows; deleted ones only when asked for. */
-export function runtimeWhere(
+export function runtimesWanted(
   predicate: RuntimePredicate,
   grant: Grant<'runtime:read'>,
-  includeDeleted = false,
-): Prisma.RuntimeWhereInput {
-  return {
-    AND: [whereOf(predicate, NULLABLE), within(grant), includeDeleted ? {} : { deletedAt: null }],
-  };
+  deleted = false,
+): Wanted<'runtime'> {
+  return { table: 'runtime', namespaces: grant.namespaces, predicate, deleted };
 }

@@ -1,19 +1,15 @@
 import { timelineArguments } from '../graph/change-types.js';
-import {
-  addConnectionType,
-  PAGE_SIZE_DEFAULT,
-  pageArguments,
-  pageComplexity,
-  readConnection,
-} from '../graph/connection.js';
+import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
 import type { Context } from '../graph/context.js';
 import { addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
+import { reads, sameRow } from '../graph/reading/declare.js';
+import { toTimeline } from '../graph/reading/fields.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { RuntimeCommands } from './commands.js';
 import { runtimeFilterSchema, type RuntimeFilter, type RuntimeFilterField } from './filter.js';
-import { runtimeWhere } from './reads.js';
+import { runtimesWanted } from './reads.js';
 import { addRuntimeMutations } from './schema-mutations.js';
 
 /** Runtimes in the graph: the object, its look-up and lists. Mutations: `schema-mutations.ts`. */
@@ -23,14 +19,17 @@ export function addRuntimeSchema(graph: Graph, commands: RuntimeCommands): void 
   addRuntimeMutations(graph, commands);
 }
 
+type Row = Graph['types']['Runtime']['$inferType'];
+
 function addFields(graph: Graph): void {
-  const { builder, types, shared, changes, feed } = graph;
-  const status = builder.objectRef<Graph['types']['Runtime']['$inferType']>('RuntimeStatus').implement({
+  const { builder, types, shared, changes } = graph;
+  const status = builder.objectRef<Row>('RuntimeStatus').implement({
     description: 'What was observed of a runtime.',
     fields: (t) => ({
       conditions: t.field({
         type: [shared.condition],
         description: 'Its conditions, one of each type, in the order in which they first appeared.',
+        ...reads<Row>('conditions'),
         resolve: (row) => storedConditionsSchema.parse(row.conditions),
       }),
       observedGeneration: t.exposeInt('observedGeneration', {
@@ -70,25 +69,19 @@ function addFields(graph: Graph): void {
       nullable: true,
       description: 'When somebody asked to delete it; null if nobody did. It goes with its last deployment.',
     }),
-    status: t.field({ type: status, description: 'What was observed.', resolve: (row) => row }),
+    status: t.field({ type: status, description: 'What was observed.', ...sameRow<Row>() }),
     changes: t.field({
       type: changes.page,
       description: 'What happened to it, newest first.',
       complexity: pageComplexity,
       args: timelineArguments(t.arg),
-      resolve: ({ id, namespace }, args) =>
-        feed.timeline({
-          objectId: id,
-          namespaces: new Set([namespace]),
-          beforeVersion: args.beforeVersion ?? null,
-          limit: args.first ?? PAGE_SIZE_DEFAULT,
-        }),
+      ...toTimeline(graph),
     }),
   }));
 }
 
 function addQueries(graph: Graph): void {
-  const { builder, types, shared, reads } = graph;
+  const { builder, types, shared, reader } = graph;
   const connection = addConnectionType(builder, 'Runtime', types.Runtime);
   const { text } = shared.filters;
   const filter = addFilter<RuntimeFilterField>(
@@ -110,11 +103,11 @@ function addQueries(graph: Graph): void {
       description:
         'One runtime, by id or by namespace and name; null if there is none that the caller may see.',
       args: lookUpArguments(t.arg, 'runtime'),
-      resolve: (_root, args, context) => {
+      resolve: (_root, args, context, info) => {
         const target = lookUpOf(args);
-        if ('id' in target) return context.load.byId('RUNTIME', target.id);
+        if ('id' in target) return reader.byId('RUNTIME', target.id, context, info);
         const named = { namespace: { equals: target.namespace }, name: { equals: target.name } };
-        return reads.first('runtime', whereOf(context, named, false));
+        return reader.first(wantedOf(context, named, false), context, info);
       },
     }),
     runtimes: t.field({
@@ -130,17 +123,17 @@ function addQueries(graph: Graph): void {
       resolve: (_root, args, context, info) =>
         readConnection(
           graph,
-          'runtime',
-          whereOf(context, args.filter, args.includeDeleted ?? false),
+          wantedOf(context, args.filter, args.includeDeleted ?? false),
           args,
+          context,
           info,
         ),
     }),
   }));
 }
 
-function whereOf(context: Context, filter: RuntimeFilter | null | undefined, includeDeleted: boolean) {
-  return runtimeWhere(
+function wantedOf(context: Context, filter: RuntimeFilter | null | undefined, includeDeleted: boolean) {
+  return runtimesWanted(
     parseFilter(runtimeFilterSchema, filter),
     grantOf(context, 'runtime:read'),
     includeDeleted,

@@ -223,7 +223,7 @@ export async function runtimesSweepUnchecked(
 /** Takes away at most `batch` rows deleted before `cutoff`, once no row of a deployment points at them any more. */
 export async function runtimesPurgeUnchecked(db: Queryable, cutoff: Date, batch: number): Promise<number> {
   const result = await db.query({
-    name: 'runtimes_purge',
+    // Not named: planned for any moment and any number, it would read every deployment.
     text:
       'DELETE FROM runtime WHERE id = ANY (ARRAY(SELECT r.id FROM runtime r WHERE r.deleted_at < $1' +
       ' AND NOT EXISTS (SELECT FROM deployment d WHERE d.runtime_id = r.id)' +

@@ -38,7 +38,10 @@ export function filterSql<F extends string>(
       case 'any':
         return part.of.length === 0 ? 'false' : each(part.of, ' OR ');
       case 'not':
-        return `NOT ${compile(part.of, true)}`;
+        // The planner knows how many rows such a comparison leaves, and nothing of a coalesced one.
+        return part.of.kind === 'in' && !negated
+          ? notInSql(columns[part.of.field], part.of.values, parameter)
+          : `NOT ${compile(part.of, true)}`;
       case 'in':
         return leaf(
           rareSql(columns[part.field], part.values) + inSql(columns[part.field], part.values, parameter),
@@ -65,6 +68,14 @@ function inSql(column: FilteredColumn, values: readonly string[], parameter: Par
   return values.length === 1 && only !== undefined
     ? `${name} = ${parameter(only)}::${type}`
     : `${name} = ANY(${parameter([...values])}::${type}[])`;
+}
+
+function notInSql(
+  { name, type = 'text' }: FilteredColumn,
+  values: readonly string[],
+  parameter: Parameter,
+): string {
+  return `(${name} <> ALL(${parameter([...values])}::${type}[]) OR ${name} IS NULL)`;
 }
 
 /** The bounds are for an index: the texts that begin with the prefix are one stretch of it, in the collation "C". */

@@ -10,7 +10,6 @@ import { openDatabase, type Database } from './database.js';
 import { startEmbedded, type EmbeddedPostgres } from './embedded.js';
 import { migrate } from './migrate.js';
 import { makePool, type PoolOptions } from './pool.js';
-import { warmUpReads } from './warm-up.js';
 
 const READ_ROLE = 'slipway_read';
 
@@ -42,17 +41,8 @@ export interface Store {
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { log, poolSize } = options;
-  let warm: Promise<void> | undefined;
-  const warmUp = () => {
-    warm ??= warmUpReads();
-    // Awaited below; until then something else may fail first.
-    warm.catch(() => undefined);
-    return warm;
-  };
   const embedded =
-    options.url === undefined
-      ? await startEmbedded({ dataDir: options.dataDir, log, meanwhile: () => void warmUp() })
-      : undefined;
+    options.url === undefined ? await startEmbedded({ dataDir: options.dataDir, log }) : undefined;
   const address: PoolOptions['database'] =
     options.url === undefined ? { connection: connectionOf(embedded) } : { url: options.url };
   const pool = makePool({ database: address, size: poolSize, applicationName: 'slipway', log });
@@ -61,7 +51,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const serverVersion = await reach(pool);
     const { applied } = await migrate(pool, { directory: options.migrations, log });
     readPool = await openReadPool(pool, address, options);
-    await warmUp();
     const database = openDatabase({ pool, readPool });
     return {
       database,

@@ -1,6 +1,6 @@
+import type { Predicate } from '../kernel/filter.js';
 import { getDatamodel } from './generated/pothos.js';
 import type GeneratedTypes from './generated/pothos.js';
-import type { Prisma } from './generated/prisma/client.js';
 import type { Rows, VersionedTable as PublicTable } from './rows.js';
 
 export type { Rows, PublicTable };
@@ -9,7 +9,7 @@ export type { Rows, PublicTable };
  * The wall of types around internal facts: what the graph's builder can name. A hand-written allow-list over the generated
  * types; a model, column or relation that is not written here does not compile in a `schema.ts`.
  *
- * The same lists are the `select` of every read (see `public-reads.ts`) and of every Prisma type of the graph, so
+ * The same lists are the `select` of every read (see `read-sql.ts`) and of every Prisma type of the graph, so
  * that what cannot be named is not fetched either. Guard tests compare them with `schema.prisma`.
  */
 export const PUBLIC_COLUMNS = {
@@ -178,20 +178,6 @@ export function publicDatamodel(): { datamodel: unknown } {
   return { datamodel: { models: Object.fromEntries(models) } };
 }
 
-/**
- * Every read that the graph makes, by the read role, with an explicit list of public columns. An object is read
- * whole: all of its columns belong to one version, whatever part of it a client selects.
- *
- * Who may see what is the caller's business: `where` must already carry it.
- */
-export interface Wheres {
-  readonly runtime: Prisma.RuntimeWhereInput;
-  readonly release: Prisma.ReleaseWhereInput;
-  readonly deployment: Prisma.DeploymentWhereInput;
-  readonly agent: Prisma.AgentWhereInput;
-  readonly token: Prisma.TokenWhereInput;
-}
-
 /** Immutable columns only: a page must not shift under who is turning it. */
 export type SortField = 'createdAt' | 'name';
 export type SortDirection = 'asc' | 'desc';
@@ -202,36 +188,74 @@ export interface Keyset {
   readonly id: string;
 }
 
-export interface PageRequest<T extends PublicTable> {
-  readonly where: Wheres[T];
+/** Which rows of a table are meant; who may see what is in it already. */
+export interface Wanted<T extends PublicTable = PublicTable> {
+  readonly table: T;
+  /** Only of these; for tables whose rows stand outside namespaces `all`. */
+  readonly namespaces: 'all' | ReadonlySet<string>;
+  /** Undefined: every row. */
+  readonly predicate?: Predicate<string> | undefined;
+  readonly ids?: readonly string[] | undefined;
+  /** Also those that are marked as deleted. */
+  readonly deleted: boolean;
+}
+
+/** What of each row is read, and what is read with it: relations stand in the row under their `key`. */
+export interface RowsRead {
+  readonly table: PublicTable;
+  /** Names of PUBLIC_COLUMNS, or of what stands beside the row (`lastHeartbeatAt`). `id` is always read. */
+  readonly columns: readonly string[];
+  readonly below: readonly BelowRead[];
+}
+
+export type BelowRead =
+  /** The row whose id is in `column`, or null. */
+  | { readonly kind: 'one'; readonly key: string; readonly column: string; readonly wanted: Wanted; readonly rows: RowsRead } // prettier-ignore
+  /** A page of the rows whose `column` has the id of this one: a `PageResult`. */
+  | { readonly kind: 'page'; readonly key: string; readonly column: string; readonly page: PageRead }
+  /** Its own changes, newest first: rows of `TimelineRow`. */
+  | { readonly kind: 'timeline'; readonly key: string; readonly take: number; readonly beforeVersion: number | null }; // prettier-ignore
+
+export interface PageRead {
+  readonly wanted: Wanted;
+  /** Null: no rows, only what is counted. */
+  readonly rows: RowsRead | null;
   readonly sort: { readonly field: SortField; readonly direction: SortDirection };
   readonly after: Keyset | null;
   readonly before: Keyset | null;
   /** Rows wanted, from the start or from the end of the range. */
   readonly take: number;
   readonly fromEnd: boolean;
-  readonly wantRows: boolean;
+  readonly wantMore: boolean;
   readonly wantTotal: boolean;
-  /** Reads rows, total and the log's snapshot in one REPEATABLE READ transaction. */
-  readonly wantSnapshot: boolean;
+  readonly wantPosition: boolean;
 }
 
-export interface PageResult<Row> {
+export type ReadRow = Record<string, unknown>;
+
+export interface PageResult {
   /** In the asked order. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly ReadRow[];
   /** Whether the range goes on beyond the rows, in the direction of reading. */
   readonly more: boolean;
   readonly total: number | null;
   /** `LOG_POSITION`: what the rows and the total could see. */
-  readonly snapshot: string | null;
+  readonly position: string | null;
 }
 
+export interface TimelineResult {
+  readonly rows: readonly ReadRow[];
+  readonly position: string;
+}
+
+/**
+ * Every read that the graph makes, by the read role, with an explicit list of public columns. Each is ONE statement,
+ * whatever is read below the rows, so that all of it belongs to one moment.
+ */
 export interface PublicReads {
-  byIds<T extends PublicTable>(table: T, ids: readonly string[]): Promise<readonly Rows[T][]>;
-  first<T extends PublicTable>(table: T, where: Wheres[T]): Promise<Rows[T] | null>;
-  page<T extends PublicTable>(table: T, request: PageRequest<T>): Promise<PageResult<Rows[T]>>;
-  agentLiveness(
-    agentIds: readonly string[],
-  ): Promise<readonly { agentId: string; lastHeartbeatAt: Date; consumerLag: number }[]>;
-  tokenUse(tokenIds: readonly string[]): Promise<readonly { tokenId: string; lastUsedAt: Date }[]>;
+  /** One list after the other, in no particular order. */
+  rows(reads: readonly { readonly wanted: Wanted; readonly rows: RowsRead }[]): Promise<readonly ReadRow[]>;
+  page(page: PageRead): Promise<PageResult>;
+  /** What belongs to a row that is there already: a row of nothing but that. */
+  beside(row: Readonly<Record<string, string | null>>, rows: RowsRead): Promise<ReadRow>;
 }

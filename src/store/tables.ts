@@ -160,6 +160,19 @@ export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
   },
 };
 
+/** Public facts that move without a version, in a table of their own: the columns that a row has beside its own. */
+export const BESIDE: {
+  readonly [T in VersionedTable]?: Readonly<
+    Record<string, { readonly table: string; readonly owner: string; readonly name: string }>
+  >;
+} = {
+  agent: {
+    lastHeartbeatAt: { table: 'agent_liveness', owner: 'agent_id', name: 'last_heartbeat_at' },
+    consumerLag: { table: 'agent_liveness', owner: 'agent_id', name: 'consumer_lag' },
+  },
+  token: { lastUsedAt: { table: 'token_use', owner: 'token_id', name: 'last_used_at' } },
+};
+
 const TEXT_ARRAYS = new Set(['roles']);
 
 /** The select list of a table's public columns, named as Prisma names them; for SELECT and RETURNING. */

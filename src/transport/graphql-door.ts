@@ -206,16 +206,20 @@ async function requestFromPost(
   return body === undefined ? new Refused(413, refusals.tooLarge()) : requestFromBody(body);
 }
 
+const ONE_WRITE_MAX = 4_096;
+
 /** `status` overrides the rule: 200 for `application/json`, the first error's own for the other type without data. */
 function answerJson(response: ServerResponse, accepted: Accepted, answer: Answer, status?: number): void {
   const refused = answer.errors !== undefined && answer.data === undefined;
   const own = refused && accepted.json !== 'application/json' ? statusOf(codeOf(answer.errors[0])) : 200;
-  const body = Buffer.from(JSON.stringify(answer));
+  const text = JSON.stringify(answer);
+  // Node sends a short text with the head in one write; a long one it would copy once more.
+  const body = text.length <= ONE_WRITE_MAX ? text : Buffer.from(text);
   const again = answer.errors?.[0]?.extensions?.['retryAfterSeconds'];
   if (typeof again === 'number') response.setHeader('retry-after', again);
   response.writeHead(status ?? own, {
     'content-type': `${accepted.json}; charset=utf-8`,
-    'content-length': body.length,
+    'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
   });
   response.end(body);

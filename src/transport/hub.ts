@@ -5,14 +5,19 @@ import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
 import type { EventSource, SourceEvent } from '../graph/stream-field.js';
 import type { Clock } from '../kernel/clock.js';
+import type { Reader } from '../kernel/tap.js';
+import { Payload } from './frames.js';
 import type { TransportMetrics } from './metrics.js';
 import type { Outlet } from './outlet.js';
 import type { Pipeline, Prepared } from './pipeline.js';
 import { createSharedExecution, type SharedExecution, type SubscriberGroup } from './shared-execution.js';
 
 /**
- * All open subscriptions of the process, whatever they came by. Per subscription one loop: wait until the connection
- * can take more, take the next event, execute it (once for all equal subscribers), check the credentials again, send.
+ * All open subscriptions of the process, whatever they came by. Each goes round: can the connection take more, what is
+ * the next event, execute it (once for all equal subscribers), check the credentials again, send; and where it cannot go
+ * on it says who is to wake it, and returns. So a change goes to all its subscribers in one plain loop, within the turn in
+ * which the feed tells of it.
+ *
  * Guarantees order per subscription; that nobody waits for another's connection; that closing frees everything at
  * once, also while an event is awaited or executed; and that nothing is sent on credentials that no longer hold.
  */
@@ -37,18 +42,25 @@ export interface Subscription {
   sendBookmark(): void;
 }
 
+/** Whose subscription it is. */
+export interface Subscriber {
+  /** Queues one event on the connection. `cursor` is where to resume after it. */
+  send(payload: Payload, cursor: string): void;
+  /** The same without an event, where the protocol has a way. */
+  sendPlace(cursor: string): void;
+}
+
 export interface SubscribeOptions {
   readonly prepared: Prepared;
   readonly caller: Caller;
   readonly connection: Connection;
+  readonly subscriber: Subscriber;
   /** A place that overrides the operation's own `after`: the `Last-Event-ID` of an event stream. */
   readonly after?: string | undefined;
-  /** Queues one event on the connection. `cursor` is where to resume after it. */
-  send(payload: Buffer, cursor: string): void;
 }
 
 export interface Hub {
-  /** Undefined when the process is full. */
+  /** Undefined when the process is full. Nothing is sent during the call. */
   subscribe(options: SubscribeOptions): Subscription | undefined;
   readonly full: boolean;
   readonly open: number;
@@ -64,15 +76,25 @@ export interface HubDeps {
 }
 
 export function createHub(deps: HubDeps): Hub {
-  const shared = createSharedExecution(deps.pipeline, () => deps.metrics.executions.inc());
+  const { pipeline, clock, metrics } = deps;
+  const shared = createSharedExecution(pipeline, {
+    onExecuted({ share }) {
+      metrics.executions.inc();
+      if (share !== null && 'at' in share && share.at instanceof Date) {
+        metrics.commitToSend.observe((clock.now().getTime() - share.at.getTime()) / 1_000);
+      }
+    },
+  });
   const open = new Set<Stream>();
+  const surroundings = { ...deps, shared, forget: (stream: Stream) => void open.delete(stream) };
   return {
     subscribe(options) {
       if (open.size >= deps.maxSubscriptions) return undefined;
-      const stream = new Stream(deps, shared, options);
+      const stream = new Stream(surroundings, options);
       open.add(stream);
-      deps.metrics.subscriptionsOpened.inc();
-      void stream.ended.then(() => open.delete(stream));
+      metrics.subscriptionsOpened.inc();
+      // Not within this call: whoever subscribes does not know the stream yet.
+      queueMicrotask(() => stream.wake());
       return stream;
     },
     get full() {
@@ -87,96 +109,129 @@ export function createHub(deps: HubDeps): Hub {
   };
 }
 
-/** A class, since there are twenty thousand of them: one object and one suspended loop each. */
-class Stream implements Subscription {
+interface Surroundings extends HubDeps {
+  readonly shared: SharedExecution;
+  forget(stream: Stream): void;
+}
+
+/** A class, and nothing suspended while it waits, since there are twenty thousand of them. */
+class Stream implements Subscription, Reader {
   readonly ended: Promise<StreamEnd>;
-  readonly #deps: HubDeps;
-  readonly #shared: SharedExecution;
+  readonly #hub: Surroundings;
   readonly #options: SubscribeOptions;
-  #source: EventSource | undefined;
-  #group: SubscriberGroup | undefined;
-  #closed = false;
+  readonly #source: EventSource | undefined;
+  readonly #group: SubscriberGroup | undefined;
+  #resolve: ((end: StreamEnd) => void) | undefined;
+  #failure: unknown;
   /** An event left the source and is not sent yet: a bookmark would pass it. */
   #holding = false;
 
-  constructor(deps: HubDeps, shared: SharedExecution, options: SubscribeOptions) {
-    this.#deps = deps;
-    this.#shared = shared;
+  constructor(hub: Surroundings, options: SubscribeOptions) {
+    const { prepared, caller, after } = options;
+    this.#hub = hub;
     this.#options = options;
-    this.ended = this.#live();
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    try {
+      this.#source = hub.pipeline.open(prepared, caller, after);
+      this.#group = hub.shared.join(prepared, caller);
+    } catch (error) {
+      this.#failure = error;
+    }
   }
 
   close(): void {
-    this.#closed = true;
-    this.#source?.close();
+    this.#finish({ type: 'closed' });
+  }
+
+  /** By what it waited for. It does as much as it can, and waits again. */
+  wake(): void {
+    try {
+      if (this.#source && this.#group) this.#go(this.#source, this.#group);
+      else this.#fail(this.#failure);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   sendBookmark(): void {
-    if (this.#closed || this.#holding || !this.#source?.bookmark || !this.#group) return;
+    if (this.#gone() || this.#holding || !this.#source || !this.#group) return;
     const event = this.#source.bookmark();
     if (event === undefined || this.#state() !== 'valid') return;
-    const payload = this.#shared.payload(this.#group, this.#options.caller, event);
+    const { caller, subscriber } = this.#options;
+    if (event.silent) return subscriber.sendPlace(event.cursor);
+    const payload = this.#hub.shared.payload(this.#group, caller, event);
     // A bookmark reads nothing, so its execution does not wait; one that would comes too late before a close.
-    if (payload instanceof Buffer) this.#options.send(payload, event.cursor);
+    if (payload instanceof Payload) subscriber.send(payload, event.cursor);
   }
 
-  async #live(): Promise<StreamEnd> {
-    const { prepared, caller, after } = this.#options;
-    try {
-      this.#source = this.#deps.pipeline.open(prepared, caller, after);
-      this.#group = this.#shared.join(prepared, caller);
-      return await this.#pump(this.#source, this.#group);
-    } catch (error) {
-      if (this.#closed) return { type: 'closed' };
-      return { type: 'failed', errors: this.#deps.pipeline.mask([error], caller, 'execute') };
-    } finally {
-      this.#closed = true;
-      this.#source?.close();
-      if (this.#group) this.#shared.leave(this.#group);
-    }
-  }
-
-  async #pump(source: EventSource, group: SubscriberGroup): Promise<StreamEnd> {
-    const { connection, caller, send } = this.#options;
-    while (!this.#closed) {
-      const wait = connection.outlet.ready();
-      if (wait) await wait;
-      if (this.#gone()) break;
-      const event = await source.next();
-      if (this.#gone()) break;
-      if (event === undefined) return { type: 'completed' };
-      this.#holding = true;
-      const made = this.#shared.payload(group, caller, event);
-      const payload = made instanceof Buffer ? made : await made;
-      if (this.#gone()) break;
-      // After the execution, which may have read the database: no time passes between this check and the send.
-      const state = this.#state();
-      if (state !== 'valid') {
-        connection.deny(state);
-        break;
+  #go(source: EventSource, group: SubscriberGroup): void {
+    const { caller, connection } = this.#options;
+    while (!this.#gone()) {
+      if (!connection.outlet.ready(this)) return;
+      const event = source.take();
+      if (event === undefined) {
+        if (source.ended) return this.#finish({ type: 'completed' });
+        return source.wait(this);
       }
-      send(payload, event.cursor);
-      this.#holding = false;
-      this.#observe(event);
+      const payload = event.silent ? undefined : this.#hub.shared.payload(group, caller, event);
+      if (payload instanceof Promise) return this.#sendLate(payload, event);
+      this.#send(payload, event);
     }
-    return { type: 'closed' };
+    this.#finish({ type: 'closed' });
   }
 
-  /** A method, since the compiler takes a field that was just checked for unchanged across an await. */
+  #sendLate(payload: Promise<Payload>, event: SourceEvent): void {
+    this.#holding = true;
+    payload.then(
+      (made) => {
+        this.#holding = false;
+        this.#send(made, event);
+        this.wake();
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  /** Undefined: nothing to show. */
+  #send(payload: Payload | undefined, event: SourceEvent): void {
+    if (this.#gone()) return;
+    const { connection, subscriber } = this.#options;
+    // After the execution, which may have read the database: no time passes between this check and the send.
+    const state = this.#state();
+    if (state !== 'valid') {
+      connection.deny(state);
+      return this.#finish({ type: 'closed' });
+    }
+    if (!payload) return subscriber.sendPlace(event.cursor);
+    subscriber.send(payload, event.cursor);
+    this.#hub.metrics.eventsSent.inc();
+  }
+
+  /** A method, since the compiler takes a field that was just checked for unchanged. */
   #gone(): boolean {
-    return this.#closed || this.#options.connection.outlet.closed;
+    return this.#resolve === undefined || this.#options.connection.outlet.closed;
   }
 
   #state(): ActorState {
-    return this.#deps.actorState(this.#options.caller.actor);
+    return this.#hub.actorState(this.#options.caller.actor);
   }
 
-  #observe(event: SourceEvent): void {
-    this.#deps.metrics.eventsSent.inc();
-    if (event.share !== null && 'at' in event.share && event.share.at instanceof Date) {
-      this.#deps.metrics.commitToSend.observe(
-        (this.#deps.clock.now().getTime() - event.share.at.getTime()) / 1_000,
-      );
-    }
+  #fail(error: unknown): void {
+    if (this.#gone()) return this.#finish({ type: 'closed' });
+    const errors = this.#hub.pipeline.mask([error], this.#options.caller, 'execute');
+    this.#finish({ type: 'failed', errors });
+  }
+
+  #finish(end: StreamEnd): void {
+    const resolve = this.#resolve;
+    if (!resolve) return;
+    this.#resolve = undefined;
+    this.#source?.close();
+    if (this.#group) this.#hub.shared.leave(this.#group);
+    this.#options.connection.outlet.forget(this);
+    this.#hub.forget(this);
+    resolve(end);
   }
 }

@@ -12,7 +12,7 @@ import { ACTIONS, OPERATIONS, type Action } from '../access/actions.js';
 import { mayEver } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
 import type { Context } from '../graph/context.js';
-import { assertAffordable, operationCost } from '../graph/cost.js';
+import { assertAffordable, keptCosts } from '../graph/cost.js';
 import { maskError } from '../graph/errors.js';
 import { compileOperation, type CompiledOperation } from '../graph/execution/executor.js';
 import type { EventSource, SourceEvent, StreamDefinition } from '../graph/stream-field.js';
@@ -100,16 +100,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       return masked.formatted;
     });
 
-  /** A mutation costs the same whatever its input is: counted once, unless variables stand in what it selects. */
-  const fixedCosts = new WeakMap<OperationPlan, number>();
-  function costOf(plan: OperationPlan, variables: Prepared['variables']): number {
-    const known = fixedCosts.get(plan);
-    if (known !== undefined) return known;
-    const cost = operationCost({ schema, document: plan.document, operation: plan.operation, variables });
-    if (plan.kind === 'mutation' && plan.selectionVariables.length === 0) fixedCosts.set(plan, cost);
-    return cost;
-  }
-
+  const costOf = keptCosts(schema);
   const compiled = new WeakMap<OperationPlan, CompiledOperation>();
   function compiledOf(plan: OperationPlan): CompiledOperation {
     let operation = compiled.get(plan);
@@ -167,7 +158,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
     // Cost needs the variables: `first` is one of them more often than not.
-    const cost = costOf(plan, variables);
+    const cost = costOf({ document: plan.document, operation: plan.operation, variables });
     assertAffordable(cost, limits.operationCost);
     return { plan, variables, coerced, cost };
   }

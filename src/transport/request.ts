@@ -77,8 +77,11 @@ export interface Accepted {
   readonly html: boolean;
 }
 
+const ONLY_JSON: Accepted = { json: JSON_TYPE, stream: false, onlyStream: false, html: false };
+
 /** The first of the two JSON types that is named; `application/json` for whoever names none. */
 export function acceptedOf(request: IncomingMessage): Accepted {
+  if (request.headers.accept === JSON_TYPE) return ONLY_JSON;
   const types = (request.headers.accept ?? '')
     .toLowerCase()
     .split(',')
@@ -95,6 +98,7 @@ export function acceptedOf(request: IncomingMessage): Accepted {
 
 /** A browser sends this type across origins only after a preflight; the others could be sent by any page. */
 export function carriesJson(request: IncomingMessage): boolean {
+  if (request.headers['content-type'] === JSON_TYPE) return true;
   const [type, ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
   if (type?.trim() !== JSON_TYPE) return false;
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='));

@@ -5,8 +5,8 @@ import type { Actor } from '../access/actor.js';
 import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
 import { CLOSE, closeOf, type CloseCode, type Connections, type SweptConnection } from './connections.js';
-import { nextFrame, nextHead, textMessage } from './frames.js';
-import type { Connection, Hub, Subscription } from './hub.js';
+import { nextHead, textMessage, type Payload } from './frames.js';
+import type { Connection, Hub, Subscriber, Subscription } from './hub.js';
 import { TokenBucket, type TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
 import type { Outlet } from './outlet.js';
@@ -18,10 +18,11 @@ import type { Prepared } from './pipeline.js';
  */
 
 /** One operation, from its `subscribe` message until nothing of it is left. */
-export class SocketOperation {
+export class SocketOperation implements Subscriber {
   readonly session: SocketSession;
   readonly id: string;
   readonly caller: Caller;
+  readonly #head: Buffer;
   /** What the client gets in place of graphql-ws' own errors. */
   errors: readonly GraphQLFormattedError[] | undefined;
   prepared: Prepared | undefined;
@@ -33,6 +34,16 @@ export class SocketOperation {
     this.session = session;
     this.id = id;
     this.caller = caller;
+    this.#head = nextHead(id);
+  }
+
+  send(payload: Payload): void {
+    this.session.outlet.push(payload.next(this.id, this.#head));
+  }
+
+  /** The protocol has no message for it. */
+  sendPlace(): void {
+    // Whoever was told of nothing resumes from where it began.
   }
 
   cancel(): void {
@@ -90,12 +101,11 @@ export class SocketSession implements SweptConnection, Connection {
 
   /** Attaches the stream of an operation. Undefined when the process is full. */
   subscribe(operation: SocketOperation, prepared: Prepared): Subscription | undefined {
-    const head = nextHead(operation.id);
     operation.subscription = this.#deps.hub.subscribe({
       prepared,
       caller: operation.caller,
       connection: this,
-      send: (payload) => this.outlet.push(nextFrame(head, payload)),
+      subscriber: operation,
     });
     return operation.subscription;
   }

@@ -13,8 +13,8 @@ import {
   type Connections,
   type SweptConnection,
 } from './connections.js';
-import { sseEvent } from './frames.js';
-import type { Connection, Hub, Subscription } from './hub.js';
+import { sseEvent, ssePlace, type Payload } from './frames.js';
+import type { Connection, Hub, Subscriber, Subscription } from './hub.js';
 import type { TransportLimits } from './limits.js';
 import { Liveness, type Verdict } from './liveness.js';
 import { createOutlet, type FlushQueue, type Outlet } from './outlet.js';
@@ -83,7 +83,7 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
       caller,
       after,
       connection: session,
-      send: (payload, cursor) => session.outlet.push(sseEvent(cursor, payload)),
+      subscriber: session,
     });
     if (!subscription) throw new Error('the hub became full within one call');
     session.subscription = subscription;
@@ -99,7 +99,10 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
 
   return {
     async serve(response, caller, work) {
+      // Ends with the connection: chunks would be frames around frames, other bytes to each subscriber.
+      response.removeHeader('transfer-encoding');
       response.writeHead(200, HEADERS);
+      response.flushHeaders();
       const session = new StreamSession(deps, response, caller.actor);
       response.once('close', () => session.release());
       session.outlet.push(COMMENT); // tells the client at once that the stream is open
@@ -114,7 +117,7 @@ export function createEventStreams(deps: EventStreamDeps): EventStreams {
   };
 }
 
-class StreamSession implements SweptConnection, Connection {
+class StreamSession implements SweptConnection, Connection, Subscriber {
   readonly actor: Actor;
   readonly outlet: Outlet;
   subscription: Subscription | undefined;
@@ -125,11 +128,20 @@ class StreamSession implements SweptConnection, Connection {
 
   constructor(deps: EventStreamDeps, response: ServerResponse, actor: Actor) {
     this.actor = actor;
-    this.outlet = createOutlet(response, deps.limits, deps.onTickEnd);
+    // The socket itself is the leaner way; a pipelined request has none before those in front of it are answered.
+    this.outlet = createOutlet(response.socket ?? response, deps.limits, deps.onTickEnd);
     this.#response = response;
     this.#connections = deps.connections;
     this.#pipeline = deps.pipeline;
     this.#liveness = new Liveness(deps.limits, deps.connections.nowMs, deps.random);
+  }
+
+  send(payload: Payload, cursor: string): void {
+    this.outlet.push(payload.event(cursor));
+  }
+
+  sendPlace(cursor: string): void {
+    this.outlet.push(ssePlace(cursor));
   }
 
   judge(nowMs: number): Verdict {

@@ -4,15 +4,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { authorise } from '../../src/access/authorise.js';
 import {
   deploymentFilterSchema,
-  deploymentWhere,
+  deploymentsWanted,
   type DeploymentFilter,
 } from '../../src/deployments/index.js';
 import { deploymentSnapshot } from '../../src/deployments/reads.js';
 import { matches, type FieldFilter, type Filter, type LabelFilter } from '../../src/kernel/filter.js';
 import { newId } from '../../src/kernel/ids.js';
-import { releaseFilterSchema, releaseWhere } from '../../src/releases/index.js';
-import { runtimeFilterSchema, runtimeWhere } from '../../src/runtimes/index.js';
+import { releaseFilterSchema, releasesWanted } from '../../src/releases/index.js';
+import { runtimeFilterSchema, runtimesWanted } from '../../src/runtimes/index.js';
 import type { Database } from '../../src/store/database.js';
+import { publicReads } from '../../src/store/public-reads.js';
+import type { PublicReads, RowsRead, Wanted } from '../../src/store/public-types.js';
 import { local, someone } from '../support/callers.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { openStore } from '../support/open-store.js';
@@ -94,6 +96,11 @@ function filterOf<F extends string>(
 describe('filters mean the same in memory and in SQL', () => {
   let test: TestDatabase;
   let store: Database;
+  let reads: PublicReads;
+  const listed = async (wanted: Wanted) => {
+    const rows = await reads.rows([{ wanted, rows: { table: wanted.table, columns: [], below: [] } }]);
+    return rows.map((row) => String(row['id'])).sort();
+  };
   const reading = (caller = local) => {
     const grants = {
       runtime: authorise(caller, 'runtime:read'),
@@ -107,6 +114,7 @@ describe('filters mean the same in memory and in SQL', () => {
   beforeAll(async () => {
     test = await createDatabase();
     store = openStore(test);
+    reads = publicReads(store);
     const sample = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: ROWS, seed: 7 });
     // Names are unique among what is alive; the number tells twins apart without changing what they begin with.
     const twins = new Map<string, number>();
@@ -178,9 +186,7 @@ describe('filters mean the same in memory and in SQL', () => {
       fc.asyncProperty(filter, async (input: DeploymentFilter) => {
         const predicate = deploymentFilterSchema.parse(input);
         const inMemory = rows.filter((row) => matches(predicate, row)).map(({ id }) => id);
-        const where = deploymentWhere(predicate, reading().deployment);
-        const inSql = await store.prisma.deployment.findMany({ where, select: { id: true } });
-        expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        expect(await listed(deploymentsWanted(predicate, reading().deployment))).toEqual(inMemory.sort());
         const inSnapshot = await deploymentSnapshot(predicate, reading().deployment)(store.pool, 1_000);
         expect(inSnapshot.map(({ id }) => id).sort()).toEqual(inMemory);
         if (inMemory.length > 0 && inMemory.length < rows.length) hits += 1;
@@ -219,9 +225,7 @@ describe('filters mean the same in memory and in SQL', () => {
       fc.asyncProperty(filter, async (input) => {
         const predicate = runtimeFilterSchema.parse(input);
         const inMemory = rows.filter((row) => matches(predicate, row)).map(({ id }) => id);
-        const where = runtimeWhere(predicate, reading().runtime);
-        const inSql = await store.prisma.runtime.findMany({ where, select: { id: true } });
-        expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        expect(await listed(runtimesWanted(predicate, reading().runtime))).toEqual(inMemory.sort());
       }),
       { numRuns: 300 },
     );
@@ -239,9 +243,7 @@ describe('filters mean the same in memory and in SQL', () => {
       fc.asyncProperty(filter, async (input) => {
         const predicate = releaseFilterSchema.parse(input);
         const inMemory = rows.filter((row) => matches(predicate, row)).map(({ id }) => id);
-        const where = releaseWhere(predicate, reading().release);
-        const inSql = await store.prisma.release.findMany({ where, select: { id: true } });
-        expect(inSql.map(({ id }) => id).sort()).toEqual(inMemory.sort());
+        expect(await listed(releasesWanted(predicate, reading().release))).toEqual(inMemory.sort());
       }),
       { numRuns: 200 },
     );
@@ -250,11 +252,9 @@ describe('filters mean the same in memory and in SQL', () => {
   it('and never reach beyond the grant, nor to what is deleted unless asked for', async () => {
     const everything = deploymentFilterSchema.parse({ not: { name: { equals: 'nobody' } } });
     const grant = reading(someone({ roles: ['VIEWER'], namespaces: ['other'] })).deployment;
-    const seen = await store.prisma.deployment.findMany({
-      where: deploymentWhere(everything, grant),
-      select: { namespace: true },
-    });
-    expect(new Set(seen.map(({ namespace }) => namespace))).toEqual(new Set(['other']));
+    const rows: RowsRead = { table: 'deployment', columns: ['namespace'], below: [] };
+    const seen = await reads.rows([{ wanted: deploymentsWanted(everything, grant), rows }]);
+    expect(new Set(seen.map((row) => row['namespace']))).toEqual(new Set(['other']));
     const [victim] = await store.prisma.deployment.findMany({
       where: { namespace: 'other' },
       select: { id: true },
@@ -264,9 +264,8 @@ describe('filters mean the same in memory and in SQL', () => {
       `UPDATE deployment SET phase = 'DELETED', deleted_at = now(), version = version + 1 WHERE id = $1`,
       [victim?.id],
     );
-    const count = (deleted: boolean) =>
-      store.prisma.deployment.count({ where: deploymentWhere(everything, grant, deleted) });
-    expect(await count(false)).toBe(seen.length - 1);
-    expect(await count(true)).toBe(seen.length);
+    const all = (deleted: boolean) => listed(deploymentsWanted(everything, grant, deleted));
+    expect(await all(false)).toHaveLength(seen.length - 1);
+    expect(await all(true)).toHaveLength(seen.length);
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/store/database.js';
 import { publicReads } from '../../src/store/public-reads.js';
+import { BESIDE, TABLES } from '../../src/store/tables.js';
 import { createDatabase } from '../support/database.js';
 import { openStore } from '../support/open-store.js';
 import { plantSentinels, type Sentinels } from '../support/sentinel.js';
@@ -54,8 +55,11 @@ describe('the read role', () => {
     ).rejects.toThrow(/permission denied|denied access/i);
     const reads = publicReads(database);
     for (const table of ['runtime', 'release', 'deployment', 'agent', 'token'] as const) {
-      const rows = await reads.byIds(table, [planted.ids[table]]);
-      expect(rows.map((row) => row.id)).toEqual([planted.ids[table]]);
+      const wanted = { table, namespaces: 'all', ids: [planted.ids[table]], deleted: true } as const;
+      const columns = [...Object.keys(TABLES[table]), ...Object.keys(BESIDE[table] ?? {})];
+      const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }]);
+      expect(rows).toHaveLength(1);
+      expect(Object.keys(rows[0] ?? {}).sort()).toEqual(columns.sort());
     }
   });
 });

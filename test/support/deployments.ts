@@ -128,6 +128,7 @@ export async function stored(database: Database, id: string): Promise<Deployment
   return row;
 }
 const BOOKKEEPING = {
+  exceptional: true,
   changedBy: true,
   changeReason: true,
   changeMessage: true,

@@ -14,6 +14,8 @@ export interface EventStreamClient {
   next(): Promise<StreamEvent | undefined>;
   /** So far. */
   readonly comments: number;
+  /** What a browser would send as `Last-Event-ID`. */
+  readonly lastEventId: string;
   close(): void;
 }
 
@@ -48,6 +50,7 @@ export async function openEventStream(
 
   const events: StreamEvent[] = [];
   let comments = 0;
+  let lastEventId = '';
   const state = { ended: false };
   let wake = () => undefined as void;
   const read = async (body: ReadableStream<Uint8Array>) => {
@@ -59,7 +62,8 @@ export async function openEventStream(
         const block = text.slice(0, end);
         text = text.slice(end + 2);
         if (block.startsWith(':')) comments += 1;
-        else events.push(parsed(block));
+        lastEventId = /^id: (.*)$/m.exec(block)?.[1] ?? lastEventId;
+        if (/^data:/m.test(block)) events.push(parsed(block));
         wake();
       }
     }
@@ -83,6 +87,9 @@ export async function openEventStream(
     },
     get comments() {
       return comments;
+    },
+    get lastEventId() {
+      return lastEventId;
     },
     close: () => abort.abort(),
   };

@@ -86,7 +86,7 @@ export async function startTestGraph(
     },
   };
   const schema = buildGraph({ ...deps, ...extend(deps) });
-  const contextFor = contextFactory(deps.reads);
+  const contextFor = contextFactory();
   const contextOf = (caller: Caller = local) => contextFor(caller);
   const checked = (text: string) => {
     const document = parse(text);

@@ -85,7 +85,7 @@ export async function runResumeCourse(options: CourseOptions): Promise<CourseRes
   proxy.retarget({ host: '127.0.0.1', port: portOf(servers, 0) });
   const url = `http://127.0.0.1:${proxy.port}/graphql`;
   const runners = Array.from({ length: options.clients }, (_, index) => enter(url, index, options.phases));
-  const cuts: Record<Fault, number> = { FIN: 0, RST: 0, BLACK_HOLE: 0 };
+  const cuts: Record<Fault, number> = { FIN: 0, RST: 0, BLACK_HOLE: 0, HALF_OPEN: 0 };
   let kills = 0;
   try {
     await Promise.all(runners.map(({ opened }) => opened));

@@ -10,6 +10,7 @@ import { operationError } from '../../src/graph/errors.js';
 import type { EventSource, SourceEvent, StreamDefinition } from '../../src/graph/stream-field.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Log } from '../../src/kernel/log.js';
+import { nextOf, type Reader } from '../../src/kernel/tap.js';
 import {
   createMetrics,
   DEFAULT_LIMITS,
@@ -84,6 +85,13 @@ export class Topic {
     }
   }
 
+  /** Moves the place of every stream, without an event. */
+  move(cursor: string): void {
+    for (const stream of this.streams) {
+      stream.offer({ value: null, cursor, share: null, variant: 'SILENT', silent: true });
+    }
+  }
+
   /** Ends every stream, with an error or as completed. */
   end(error?: Error): void {
     for (const stream of this.streams) stream.finish(error);
@@ -97,7 +105,7 @@ class TestStream implements EventSource {
   readonly after: string | undefined;
   #queue: SourceEvent[] = [];
   #done: { readonly error: Error | undefined } | undefined;
-  #wake: (() => void) | undefined;
+  #reader: Reader | undefined;
   #last: string | undefined;
 
   constructor(topic: Topic, after: string | undefined) {
@@ -111,28 +119,34 @@ class TestStream implements EventSource {
     if (this.#queue.push(event) > QUEUE_MAX) {
       this.finish(operationError('SLOW_CONSUMER', 'Too slow.', { cursor: this.#last }));
     }
-    this.#wake?.();
+    this.#wake();
   }
 
   finish(error: Error | undefined): void {
     this.#done ??= { error };
     this.#topic.streams.delete(this);
-    this.#wake?.();
+    this.#wake();
   }
 
-  async next(): Promise<SourceEvent | undefined> {
-    while (this.#queue.length === 0 && !this.#done) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  get ended(): boolean {
+    return this.#done !== undefined && this.#queue.length === 0;
+  }
+
+  take(): SourceEvent | undefined {
     const event = this.#queue.shift();
-    if (event) {
-      this.#last = event.cursor;
-      return event;
-    }
-    if (this.#done?.error) throw this.#done.error;
-    return undefined;
+    if (event) this.#last = event.cursor;
+    else if (this.#done?.error) throw this.#done.error;
+    return event;
+  }
+
+  wait(reader: Reader): void {
+    this.#reader = reader;
+  }
+
+  #wake(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.wake();
   }
 
   close(): void {
@@ -400,7 +414,7 @@ function testSchema({
 function iterated(source: EventSource, fieldName: string): AsyncIterableIterator<unknown> {
   return {
     async next() {
-      const event = await source.next();
+      const event = await nextOf(source);
       return event ? { done: false, value: { [fieldName]: event.value } } : { done: true, value: undefined };
     },
     return() {

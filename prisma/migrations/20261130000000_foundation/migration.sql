@@ -14,15 +14,13 @@ CREATE TYPE "ObjectKind" AS ENUM ('RUNTIME', 'RELEASE', 'DEPLOYMENT', 'AGENT', '
 CREATE TYPE "ChangeOp" AS ENUM ('INSERT', 'UPDATE', 'DELETE');
 
 -- Objects and their internal twins ----------------------------------------------------------------------------------
--- What lists sort and filter by is compared by code points (COLLATE "C"), whatever the database's own language: an index
--- then answers "begins with", and the order is the same everywhere.
 -- fillfactor leaves room in a page for the next version of its rows: status patches then touch no index.
 CREATE TABLE "runtime" (
     "id" TEXT NOT NULL,
-    "namespace" TEXT COLLATE "C" NOT NULL,
-    "name" TEXT COLLATE "C" NOT NULL,
-    "type" TEXT COLLATE "C" NOT NULL,
-    "environment" TEXT COLLATE "C",
+    "namespace" TEXT NOT NULL,
+    "name" TEXT NOT NULL,
+    "type" TEXT NOT NULL,
+    "environment" TEXT,
     "config" JSONB NOT NULL DEFAULT '{}',
     "labels" JSONB NOT NULL DEFAULT '{}',
     "generation" INTEGER NOT NULL DEFAULT 1,
@@ -50,9 +48,9 @@ CREATE TABLE "runtime_internal" (
 );
 CREATE TABLE "release" (
     "id" TEXT NOT NULL,
-    "namespace" TEXT COLLATE "C" NOT NULL,
-    "app" TEXT COLLATE "C" NOT NULL,
-    "label" TEXT COLLATE "C" NOT NULL,
+    "namespace" TEXT NOT NULL,
+    "app" TEXT NOT NULL,
+    "label" TEXT NOT NULL,
     "description" TEXT,
     "resources" JSONB NOT NULL,
     "source" JSONB,
@@ -69,9 +67,9 @@ CREATE TABLE "release" (
 );
 CREATE TABLE "deployment" (
     "id" TEXT NOT NULL,
-    "namespace" TEXT COLLATE "C" NOT NULL,
-    "name" TEXT COLLATE "C" NOT NULL,
-    "app" TEXT COLLATE "C" NOT NULL,
+    "namespace" TEXT NOT NULL,
+    "name" TEXT NOT NULL,
+    "app" TEXT NOT NULL,
     "origin" "DeploymentOrigin" NOT NULL DEFAULT 'MANAGED',
     "runtime_id" TEXT NOT NULL,
     "labels" JSONB NOT NULL DEFAULT '{}',
@@ -80,9 +78,6 @@ CREATE TABLE "deployment" (
     "env" JSONB NOT NULL DEFAULT '[]',
     "runtime_config" JSONB NOT NULL DEFAULT '{}',
     "phase" "DeploymentPhase" NOT NULL DEFAULT 'PENDING',
-    -- Neither RUNNING nor DELETED, kept by a trigger: what is looked for among the many that run. The index of lists by
-    -- phase is on this column, because an index that reads the phase itself would be rewritten by every status patch.
-    "exceptional" BOOLEAN NOT NULL DEFAULT true,
     "conditions" JSONB NOT NULL DEFAULT '[]',
     "observed_generation" INTEGER NOT NULL DEFAULT 0,
     "observed_runtime" JSONB,
@@ -114,9 +109,9 @@ CREATE TABLE "deployment_internal" (
 );
 CREATE TABLE "agent" (
     "id" TEXT NOT NULL,
-    "name" TEXT COLLATE "C" NOT NULL,
-    "topic" TEXT COLLATE "C" NOT NULL,
-    "environment" TEXT COLLATE "C",
+    "name" TEXT NOT NULL,
+    "topic" TEXT NOT NULL,
+    "environment" TEXT,
     "service_types" TEXT[],
     "cost" "AgentCost" NOT NULL DEFAULT 'MEDIUM',
     "labels" JSONB NOT NULL DEFAULT '{}',
@@ -236,53 +231,31 @@ CREATE TABLE "log_state" (
 ALTER TABLE "log_state" ADD CONSTRAINT "log_state_one_row" CHECK ("id" = 1);
 
 -- Indexes -----------------------------------------------------------------------------------------------------------
--- Each one costs its share of every insert, and of every update that finds its page full; none of them holds a column
--- that a status patch changes as a rule, so that patches touch no index at all.
---
--- Lists: a page begins where its cursor says and reads on in order. Limited to one namespace by the second; to several,
--- whichever of the two is cheaper.
 CREATE INDEX "runtime_created_at_id_idx" ON "runtime"("created_at", "id");
 CREATE INDEX "runtime_namespace_created_at_id_idx" ON "runtime"("namespace", "created_at", "id");
+CREATE UNIQUE INDEX "runtime_live_name_key" ON "runtime"("namespace", "name") WHERE "deleted_at" IS NULL;
+CREATE UNIQUE INDEX "release_namespace_app_label_key" ON "release"("namespace", "app", "label");
 CREATE INDEX "release_created_at_id_idx" ON "release"("created_at", "id");
 CREATE INDEX "release_namespace_created_at_id_idx" ON "release"("namespace", "created_at", "id");
 CREATE INDEX "deployment_created_at_id_idx" ON "deployment"("created_at", "id");
 CREATE INDEX "deployment_namespace_created_at_id_idx" ON "deployment"("namespace", "created_at", "id");
-CREATE INDEX "agent_created_at_id_idx" ON "agent"("created_at", "id");
-CREATE INDEX "token_created_at_id_idx" ON "token"("created_at", "id");
--- By name over all namespaces: sorted, looked up, or by how it begins. Agents have their unique name.
-CREATE INDEX "runtime_name_id_idx" ON "runtime"("name", "id");
-CREATE INDEX "deployment_name_id_idx" ON "deployment"("name", "id");
--- Unique names, which look-ups in a namespace use as well, and counts of what is not deleted. A deleted deployment
--- gives its name back at once. Told by deleted_at, not by the phase: an index that reads the phase would be rewritten by
--- every status patch.
-CREATE UNIQUE INDEX "runtime_live_name_key" ON "runtime"("namespace", "name") WHERE "deleted_at" IS NULL;
-CREATE UNIQUE INDEX "release_namespace_app_label_key" ON "release"("namespace", "app", "label");
+CREATE INDEX "deployment_runtime_id_idx" ON "deployment"("runtime_id");
+CREATE INDEX "deployment_current_release_id_idx" ON "deployment"("current_release_id");
+CREATE INDEX "deployment_target_release_id_idx" ON "deployment"("target_release_id");
+-- A deleted deployment gives its name back at once. Told by deleted_at, not by the phase: an index that reads the
+-- phase would be rewritten by every status patch.
 CREATE UNIQUE INDEX "deployment_live_name_key" ON "deployment"("namespace", "name") WHERE "deleted_at" IS NULL;
+ALTER TABLE "deployment" ADD CONSTRAINT "deployment_deleted_phase" CHECK (("phase" = 'DELETED') = ("deleted_at" IS NOT NULL));
 CREATE UNIQUE INDEX "agent_name_key" ON "agent"("name");
 CREATE UNIQUE INDEX "agent_topic_key" ON "agent"("topic");
+CREATE INDEX "agent_created_at_id_idx" ON "agent"("created_at", "id");
+CREATE INDEX "token_created_at_id_idx" ON "token"("created_at", "id");
 CREATE UNIQUE INDEX "token_secret_hash_key" ON "token_secret"("hash");
--- The commonest filters of deployments, each in the order of lists. None on origin or desired state: where most rows
--- match, the walk in order finds a page at once.
-CREATE INDEX "deployment_app_created_at_id_idx" ON "deployment"("app", "created_at", "id");
-CREATE INDEX "deployment_exceptional_idx" ON "deployment"("created_at", "id") WHERE "exceptional";
-CREATE INDEX "deployment_labels_idx" ON "deployment" USING gin ("labels" jsonb_path_ops);
-CREATE INDEX "release_app_created_at_id_idx" ON "release"("app", "created_at", "id");
--- Deployments of a runtime, and whether there are any; without the next two, removing a release by hand would read every
--- deployment. A target is there only while something moves, so the rest costs nothing.
-CREATE INDEX "deployment_runtime_id_created_at_id_idx" ON "deployment"("runtime_id", "created_at", "id");
-CREATE INDEX "deployment_current_release_id_idx" ON "deployment"("current_release_id");
-CREATE INDEX "deployment_target_release_id_idx" ON "deployment"("target_release_id") WHERE "target_release_id" IS NOT NULL;
--- Sweeps and purges look for few among many: partial, so that all others cost them nothing.
-CREATE INDEX "runtime_terminating_idx" ON "runtime"("id") WHERE "deletion_requested_at" IS NOT NULL AND "deleted_at" IS NULL;
-CREATE INDEX "runtime_deleted_at_idx" ON "runtime"("deleted_at") WHERE "deleted_at" IS NOT NULL;
-CREATE INDEX "deployment_deleted_at_idx" ON "deployment"("deleted_at") WHERE "deleted_at" IS NOT NULL;
 CREATE INDEX "idempotency_record_created_at_idx" ON "idempotency_record"("created_at");
--- Timelines.
 CREATE UNIQUE INDEX "change_object_id_version_key" ON "change"("object_id", "version");
 -- On xid alone: a covering index, or an OR in the feed's query, makes the planner read the whole log.
 CREATE INDEX "change_xid_idx" ON "change"("xid");
 
-ALTER TABLE "deployment" ADD CONSTRAINT "deployment_deleted_phase" CHECK (("phase" = 'DELETED') = ("deleted_at" IS NOT NULL));
 ALTER TABLE "runtime_internal" ADD CONSTRAINT "runtime_internal_runtime_id_fkey" FOREIGN KEY ("runtime_id") REFERENCES "runtime"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "deployment" ADD CONSTRAINT "deployment_runtime_id_fkey" FOREIGN KEY ("runtime_id") REFERENCES "runtime"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "deployment" ADD CONSTRAINT "deployment_current_release_id_fkey" FOREIGN KEY ("current_release_id") REFERENCES "release"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
@@ -466,13 +439,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The condition is all that a patch pays for which does not cross the line.
-CREATE FUNCTION "slipway_deployment_exceptional"() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.exceptional := NEW.phase NOT IN ('RUNNING', 'DELETED');
-    RETURN NEW;
-END $$;
-CREATE TRIGGER "exceptional" BEFORE INSERT OR UPDATE ON "deployment" FOR EACH ROW WHEN (NEW.exceptional IS DISTINCT FROM (NEW.phase NOT IN ('RUNNING', 'DELETED'))) EXECUTE FUNCTION "slipway_deployment_exceptional"();
 CREATE TRIGGER "guard_insert" BEFORE INSERT ON "deployment" FOR EACH ROW EXECUTE FUNCTION "slipway_guard_insert"();
 CREATE TRIGGER "guard_update" BEFORE UPDATE ON "deployment" FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION "slipway_guard_update"();
 CREATE TRIGGER "guard_namespace" BEFORE UPDATE ON "deployment" FOR EACH ROW WHEN (OLD.namespace <> NEW.namespace) EXECUTE FUNCTION "slipway_guard_namespace"();
@@ -612,7 +578,7 @@ BEGIN
     GRANT USAGE ON SCHEMA public TO slipway_read;
     GRANT SELECT (id, namespace, name, type, environment, config, labels, generation, observed_generation, conditions, deletion_requested_at, deleted_at, version, created_at, updated_at) ON "runtime" TO slipway_read;
     GRANT SELECT (id, namespace, app, label, description, resources, source, created_at, updated_at) ON "release" TO slipway_read;
-    GRANT SELECT (id, namespace, name, app, origin, runtime_id, labels, generation, desired_state, env, runtime_config, phase, exceptional, conditions, observed_generation, observed_runtime, environment_info, error, current_release_id, target_release_id, retry_requested, protocol_version, deletion_requested_at, deleted_at, version, created_at, updated_at) ON "deployment" TO slipway_read;
+    GRANT SELECT (id, namespace, name, app, origin, runtime_id, labels, generation, desired_state, env, runtime_config, phase, conditions, observed_generation, observed_runtime, environment_info, error, current_release_id, target_release_id, retry_requested, protocol_version, deletion_requested_at, deleted_at, version, created_at, updated_at) ON "deployment" TO slipway_read;
     GRANT SELECT (id, name, topic, environment, service_types, cost, labels, health, cordoned, congestion_threshold, software_version, protocol_version, deleted_at, version, created_at, updated_at) ON "agent" TO slipway_read;
     GRANT SELECT (id, name, roles, namespaces, agent_name, created_by, expires_at, revoked_at, version, created_at, updated_at) ON "token" TO slipway_read;
     GRANT SELECT ON "agent_liveness", "token_use" TO slipway_read;

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { ChangePage, LogEntry, PageRequest } from '../../../src/changes/feed.js';
 import { newId } from '../../../src/kernel/ids.js';
+import { publicReads } from '../../../src/store/public-reads.js';
+import type { TimelineResult } from '../../../src/store/public-types.js';
 import { insertRow } from '../../../src/store/versioned.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 import { everyDeployment, nameOf, startFeed, takeChanges, type TestFeed } from '../../support/feeds.js';
@@ -105,20 +107,21 @@ describe('pages of the change log', () => {
 
   it('of one object come newest first, by version, and can be resumed from', async () => {
     const objectId = one[0] ?? '';
-    const request = { objectId, namespaces: 'all' as const, limit: 3 };
-    const first = await replica.feed.timeline({ ...request, beforeVersion: null });
+    const pool = new pg.Pool(database.connection);
+    const timeline = async (beforeVersion: number | null) => {
+      const below = [{ kind: 'timeline', key: 'changes', take: 4, beforeVersion }] as const;
+      const read = await publicReads({ readPool: pool }).beside({ id: objectId }, { table: 'deployment', columns: [], below }); // prettier-ignore
+      return replica.feed.timelineOf(read['changes'] as TimelineResult, 3);
+    };
+    const first = await timeline(null);
     const versions = first.entries.map(({ version }) => version);
     expect(versions).toEqual([...versions].sort((a, b) => b - a));
     expect(first.hasMore).toBe(true);
-    const next = await replica.feed.timeline({ ...request, beforeVersion: versions.at(-1) ?? 0 });
+    const next = await timeline(versions.at(-1) ?? 0);
     expect(next.entries[0]?.version).toBe((versions.at(-1) ?? 0) - 1);
-    expect((await replica.feed.timeline({ ...request, beforeVersion: 1 })).entries).toEqual([]);
-    const hidden = await replica.feed.timeline({
-      ...request,
-      namespaces: new Set(['two']),
-      beforeVersion: null,
-    });
-    expect(hidden.entries).toEqual([]);
+    expect((await timeline(1)).entries).toEqual([]);
+
+    await pool.end();
 
     const last = first.entries[0];
     const stream = replica.feed.open(

@@ -51,7 +51,7 @@ describe('retention of the change log', () => {
     const aged = await quietHead(fresh.feed);
     await age(8 * 24);
     await bump(client, id);
-    expect(await prune()).toEqual({ payloads: 3, rows: 0 });
+    expect(await prune()).toEqual({ payloads: 3, rows: 0, more: false });
     expect(await counts()).toMatchObject({ rows: 4, payloads: 1 });
     await fresh.close();
 
@@ -77,9 +77,9 @@ describe('retention of the change log', () => {
 
   it('leaves what is younger than 48 hours, whatever it is told', async () => {
     await age(47);
-    expect(await prune({ payloadDays: 0, rowDays: 0 })).toEqual({ payloads: 0, rows: 0 });
+    expect(await prune({ payloadDays: 0, rowDays: 0 })).toEqual({ payloads: 0, rows: 0, more: false });
     await age(2);
-    expect(await prune({ payloadDays: 0, rowDays: 0 })).toEqual({ payloads: 2, rows: 2 });
+    expect(await prune({ payloadDays: 0, rowDays: 0 })).toEqual({ payloads: 2, rows: 2, more: false });
     expect(await counts()).toMatchObject({ rows: 0, payloads: 0 });
   });
 
@@ -88,14 +88,14 @@ describe('retention of the change log', () => {
     await bump(client, id);
     await age(401 * 24);
     await bump(client, id);
-    expect(await prune()).toEqual({ payloads: 3, rows: 3 });
+    expect(await prune()).toEqual({ payloads: 3, rows: 3, more: false });
     // Nothing of the lost row is left to stumble over: the floor alone tells that there was one.
     const late = await startFeed(database.connection);
     expect((await endOf(late.feed.open(everyDeployment(early)))).error.code).toBe('CURSOR_EXPIRED');
     await late.close();
     const before = await counts();
     expect(before).toMatchObject({ rows: 1, payloads: 1 });
-    expect(await prune()).toEqual({ payloads: 0, rows: 0 });
+    expect(await prune()).toEqual({ payloads: 0, rows: 0, more: false });
     expect(await counts()).toEqual(before);
   });
 
@@ -110,6 +110,17 @@ describe('retention of the change log', () => {
     const removed = passes.reduce((sum, { payloads }) => sum + payloads, 0) + (await prune()).payloads;
     expect(removed).toBe(4_502);
     expect((await counts())?.payloads).toBe(0);
+  });
+
+  it('says when a pass ended before the end, and goes on with the next', async () => {
+    await client.query('delete from change_payload');
+    await client.query('delete from change');
+    await client.query(
+      `insert into change (kind, object_id, op, version, actor, at)
+       select 'RUNTIME', 'rt_' || i, 'INSERT', 1, 'system:test', now() - interval '500 days' from generate_series(1, 100500) i`,
+    );
+    expect(await prune()).toEqual({ payloads: 0, rows: 100_000, more: true });
+    expect(await prune()).toEqual({ payloads: 0, rows: 500, more: false });
   });
 
   it('ends a stream that reads too slowly with CURSOR_EXPIRED, never with a gap', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBuilder } from '../../../src/graph/builder.js';
 import { compileOperation } from '../../../src/graph/execution/executor.js';
 import type { StreamDefinition } from '../../../src/graph/stream-field.js';
+import { nextOf } from '../../../src/kernel/tap.js';
 import { PUBLIC_COLUMNS } from '../../../src/store/public-types.js';
 import { startTestGraph, type TestGraph } from '../../support/graph.js';
 import { advanceDeployment, seedDeployment, seedRelease } from '../../support/seed.js';
@@ -30,7 +31,7 @@ describe('an object that an event holds', () => {
     const definition = field?.extensions['stream'] as StreamDefinition; // every subscription field carries one
     const source = definition.open({ after: await graph.feed.head() }, graph.contextOf());
     row = await advanceDeployment(graph.database, row, { phase: 'INITIAL_SETUP' });
-    const event = await source.next();
+    const event = await nextOf(source);
     if (!event) throw new Error('the stream ended');
     for (const phase of ['PROVISIONING', 'RUNNING', 'UPDATE_PENDING'] as const) {
       row = await advanceDeployment(graph.database, row, { phase, labels: {} });
@@ -76,7 +77,7 @@ describe('an object that an event holds', () => {
     expect(answer).toMatchObject({
       data: { deploymentPhaseChanged: { deployment: { version: 2, runtime: {}, targetRelease: {} } } },
     });
-    expect(statements.filter((text) => /from "public"\."(runtime|release)"/i.test(text))).toHaveLength(2);
+    expect(statements.filter((text) => /FROM (runtime|release) /.test(text))).toHaveLength(2);
     expect(statements).toHaveLength(2);
   });
 });
@@ -106,13 +107,13 @@ describe('a field of the Prisma field builder', () => {
 async function* never(): AsyncGenerator<boolean> {}
 
 describe('deployments', () => {
-  it('reads a page with its relations in one statement a kind', async () => {
+  it('reads a page with its relations in one statement', async () => {
     await seedDeployment(graph.database);
     let answer;
     const statements = await graph.readStatements(async () => {
       answer = await graph.run(`{ deployments(first: 10) { nodes { id name runtime { name } } } }`);
     });
     expect(answer).toMatchObject({ errors: [] });
-    expect(statements).toHaveLength(2);
+    expect(statements).toHaveLength(1);
   });
 });

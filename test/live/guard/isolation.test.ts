@@ -6,6 +6,7 @@ import { loadConfig } from '../../../src/config/config.js';
 import type { StreamDefinition } from '../../../src/graph/stream-field.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { silentLog } from '../../../src/kernel/log.js';
+import { nextOf } from '../../../src/kernel/tap.js';
 import type { Slipway } from '../../../src/main.js';
 import { createPipeline, type Pipeline } from '../../../src/transport/pipeline.js';
 import { transportSettings } from '../../../src/transport/settings.js';
@@ -269,15 +270,16 @@ describe('subscribers who share executions', () => {
     // The first deployment of a tenant stands on the runtime of the next.
     await tenants.move(0, 0);
     graph.feed.wake();
-    const event = await source.next();
+    const event = await nextOf(source);
     if (!event) throw new Error('the stream ended');
     const tellBoth = async (pipeline: Pipeline) => {
-      const shared = createSharedExecution(pipeline, () => undefined);
+      const shared = createSharedExecution(pipeline, { onExecuted: () => undefined });
       const texts: string[] = [];
       for (const caller of [wide, narrow]) {
         const preparation = pipeline.prepare({ query: UNFILTERED }, caller, new Set(['subscription']));
         if (!preparation.prepared) throw new Error(JSON.stringify(preparation.errors));
-        texts.push(String(await shared.payload(shared.join(preparation.prepared, caller), caller, event)));
+        const payload = await shared.payload(shared.join(preparation.prepared, caller), caller, event);
+        texts.push(payload.json.toString());
       }
       expect(findForeign(tenants, new Set([0, 1]), '', texts[0] ?? '')).toEqual([]);
       return findForeign(tenants, new Set([0]), '', texts[1] ?? '');

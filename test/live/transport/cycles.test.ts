@@ -1,3 +1,6 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { openEventStream } from '../../support/event-stream.js';
@@ -6,11 +9,24 @@ import { startTestTransport, type TestTransport } from '../../support/transport-
 import { waitFor } from '../../support/wait-for.js';
 
 /**
- * Opening and closing in every way leaves nothing: no stream, no place in a cap, no timer, no socket. A small form of
- * the fifty thousand cycles of the soak run.
+ * Opening and closing in every way leaves nothing: no stream, no place in a cap, no timer, no socket, no memory.
+ * `SLIPWAY_TEST_CYCLES=50000` makes the long form of it.
  */
 const OPEN = 'subscription { deploymentPhaseChanged { value } }';
-const CYCLES = 200;
+const CYCLES = Number(process.env['SLIPWAY_TEST_CYCLES'] ?? 200);
+const DEADLINE_MS = 30_000 + CYCLES * 20;
+const HEAP_CYCLES = Math.max(5_000, CYCLES);
+/** The collector's own noise, and less than anything of a cycle would take. 5 MiB for fifty thousand. */
+const HEAP_DRIFT_MAX_BYTES = 2 ** 20 + HEAP_CYCLES * 80;
+/** Without what is garbage. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void; // the flag above makes it
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
 const NOTHING = {
   connections: 0,
   subscriptions: 0,
@@ -21,7 +37,7 @@ const NOTHING = {
   unsentBytes: 0,
 };
 
-describe('opening and closing', () => {
+describe('opening and closing', { timeout: DEADLINE_MS }, () => {
   let server: TestTransport;
   let timersBefore = 0;
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
@@ -125,6 +141,33 @@ describe('opening and closing', () => {
     }
     socket.close();
     await nothingIsLeft();
+  });
+
+  it('leaves no memory', async () => {
+    const cycle = async (count: number) => {
+      for (let done = 0; done < count; done += 51) {
+        const socket = await openAcknowledged(server.wsUrl);
+        const ids = Array.from({ length: 50 }, (_, n) => `s${n}`);
+        for (const id of ids) socket.send(subscribe(id, OPEN));
+        const stream = await openEventStream(server.url, { query: OPEN });
+        await waitFor(() => server.topics.a.streams.size === 51, 'all are open');
+        server.topics.a.publish(done);
+        for (const id of ids) socket.send({ id, type: 'complete' });
+        await waitFor(() => server.topics.a.streams.size === 1, 'all but one are closed');
+        socket.close();
+        stream.close();
+        await waitFor(() => server.topics.a.streams.size === 0, 'all are closed');
+      }
+      await nothingIsLeft();
+    };
+    await cycle(HEAP_CYCLES / 2); // whatever is made once is made now
+    const before = heapBytes();
+    await cycle(HEAP_CYCLES);
+    const drift = heapBytes() - before;
+    if (CYCLES >= HEAP_CYCLES) {
+      process.stdout.write(`heap drift of ${CYCLES} cycles: ${Math.round(drift / 1_024)} KiB\n`);
+    }
+    expect(drift).toBeLessThan(HEAP_DRIFT_MAX_BYTES);
   });
 
   it('leaves no timer', async () => {

@@ -44,6 +44,17 @@ describe('event streams', () => {
     await waitFor(() => server.topics.a.streams.size === 0, 'the stream is closed');
   });
 
+  it('moves the id of a stream on which nothing happens, without an event', async () => {
+    const stream = await openEventStream(server.url, { query: EVENTS });
+    await waitFor(() => server.topics.a.streams.size === 1, 'the stream is open');
+    server.topics.a.move('c8');
+    await waitFor(() => stream.lastEventId === 'c8', 'the id moved');
+    server.topics.a.publish(9);
+    expect(await stream.next()).toMatchObject({ id: 'c9', event: 'next' });
+    stream.close();
+    await waitFor(() => server.topics.a.streams.size === 0, 'the stream is closed');
+  });
+
   it('says complete when the source ends', async () => {
     const stream = await openEventStream(server.url, { query: EVENTS });
     await waitFor(() => server.topics.a.streams.size === 1, 'the stream is open');

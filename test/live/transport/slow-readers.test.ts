@@ -109,8 +109,9 @@ describe('slow readers', () => {
     const socket = await openAcknowledged(server.wsUrl);
     socket.send(subscribe('s', OPEN));
     await waitFor(() => server.topics.a.streams.size === 1, 'it is open');
-    // In one turn, faster than anybody could take them.
-    for (let n = 0; n < 2_000; n++) server.topics.a.publish(n);
+    // In one turn, more than the kernel and the connection take.
+    const text = 'x'.repeat(16 * KIB);
+    for (let n = 0; n < 2_000; n++) server.topics.a.publish(n, text);
     const error = await waitFor(
       () => socket.messages.find(({ type }) => type === 'error'),
       'the error comes',

@@ -111,6 +111,26 @@ describe('a whole server', () => {
     await again.close();
   });
 
+  it('tells an event stream on which nothing happened where to go on, when it stops', async () => {
+    const query = 'subscription { deploymentPhaseChanged { version } }';
+    const row = await seedDeployment(server.store.database);
+    const first = await startTestServer({ databaseUrl: database.url });
+    const quiet = await openEventStream(`${first.url}/graphql`, { query });
+    await waitFor(() => first.feed.stats.attached === 1, 'it is open');
+    await first.close();
+    expect(await quiet.next()).toBeUndefined();
+    const moved = await advanceDeployment(server.store.database, row, { phase: 'INITIAL_SETUP' });
+    const resumed = await openEventStream(
+      `${server.url}/graphql`,
+      { query },
+      { headers: { 'last-event-id': quiet.lastEventId } },
+    );
+    expect(await resumed.next()).toMatchObject({
+      data: { data: { deploymentPhaseChanged: { version: moved.version } } },
+    });
+    resumed.close();
+  });
+
   it('measures from the commit to the send', async () => {
     const socket = await openAcknowledged(wsUrl);
     socket.send(subscribe('s', WATCH));

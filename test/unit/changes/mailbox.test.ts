@@ -11,8 +11,8 @@ import {
 import { row } from './rows.js';
 
 const offer = (seq: number, had = true, has = true, over: Partial<Parameters<typeof row>[0]> = {}) => {
-  const made = row({ seq, ...over });
-  return { row: made, had, has, cursor: made.change.cursor };
+  const { change, bytes } = row({ seq, ...over });
+  return { item: { type: 'change', change, had, has, cursor: change.cursor } as const, bytes };
 };
 
 describe('EveryMailbox', () => {
@@ -156,8 +156,7 @@ describe('LatestMailbox', () => {
         while (take());
         const expected = new Map<string, string>();
         for (const {
-          row: { change },
-          has,
+          item: { change, has },
         } of history) {
           if (has) expected.set(change.objectId, change.cursor);
           else expected.delete(change.objectId);

@@ -29,28 +29,100 @@ const interests = fc.record({
 });
 
 describe('Subscribers', () => {
-  it('finds exactly those whose interest allows the change, and nobody who left', () => {
+  it('tells exactly those whose interest allows the change, once, and nobody who left', () => {
     fc.assert(
       fc.property(fc.array(interests), kinds, names, names, (list, kind, namespace, objectId) => {
         const index = new Subscribers();
-        const all = list.map((interest): Subscriber => ({
-          request: request(interest),
-          deliver: () => undefined,
-        }));
+        const told: Subscriber[] = [];
+        const all = list.map((interest) => {
+          const subscriber: Subscriber = {
+            request: request(interest),
+            deliver: () => told.push(subscriber) < 0,
+            told: () => undefined,
+          };
+          return subscriber;
+        });
         for (const subscriber of all) index.add(subscriber);
-        const { change } = row({
+        const changed = row({
           seq: 1,
           kind,
           objectId,
           namespace: kind === 'AGENT' ? (null as unknown as string) : namespace,
         }); // agents have none
-        const found = index.of(change);
-        expect(new Set(found)).toEqual(new Set(all.filter((one) => allows(one.request, change))));
-        expect(found.length).toBe(new Set(found).size);
+        index.tell([changed]);
+        expect(new Set(told)).toEqual(new Set(all.filter((one) => allows(one.request, changed.change))));
+        expect(told.length).toBe(new Set(told).size);
         for (const subscriber of all) index.remove(subscriber);
-        expect([index.size, index.of(change)]).toEqual([0, []]);
+        told.splice(0);
+        index.tell([changed]);
+        expect([index.size, index.interests, told]).toEqual([0, 0, []]);
       }),
     );
+  });
+
+  it('asks a filter once for all of one scope and key, and tells each of its own answer', () => {
+    const asked: string[] = [];
+    const told: unknown[] = [];
+    const index = new Subscribers();
+    const add = (name: string, over: Partial<StreamRequest>) =>
+      index.add({
+        request: request({
+          filterKey: 'shop',
+          matches: (_kind, object) => {
+            asked.push(name);
+            return 'app' in object && object.app === 'shop';
+          },
+          ...over,
+        }),
+        deliver: ({ item }) => told.push(`${name} ${item.had} ${item.has}`) < 0,
+        told: () => undefined,
+      });
+    add('one', { namespaces: new Set(['a', 'b']) });
+    add('other', { namespaces: new Set(['b', 'a']) });
+    add('narrow', { namespaces: new Set(['a']) });
+    add('elsewhere', { namespaces: new Set(['b']) });
+    add('all', {});
+    expect(index.interests).toBe(4);
+    index.tell([row({ seq: 1, namespace: 'a', before: { app: 'other' } })]);
+    expect(new Set(asked)).toEqual(new Set(['one', 'narrow', 'all']));
+    expect(new Set(told)).toEqual(
+      new Set(['one false true', 'other false true', 'narrow false true', 'all false true']),
+    );
+  });
+
+  it('tells of a change whoever was there when it began, unless they left meanwhile', () => {
+    const index = new Subscribers();
+    const told: string[] = [];
+    const late: Subscriber = {
+      request: request({ filterKey: '' }),
+      deliver: () => told.push('late') < 0,
+      told: () => undefined,
+    };
+    const leaving: Subscriber = {
+      ...late,
+      deliver: () => {
+        told.push('leaving');
+        index.remove(leaving);
+        index.add(late);
+        return false;
+      },
+    };
+    index.add(leaving);
+    index.tell([row({ seq: 1 })]);
+    index.tell([row({ seq: 2 })]);
+    expect(told).toEqual(['leaving', 'late']);
+  });
+
+  it('says when all of a step was delivered, to whoever asked for it', () => {
+    const index = new Subscribers();
+    const told: string[] = [];
+    index.add({
+      request: request({}),
+      deliver: ({ item }) => told.push(item.cursor) === 1,
+      told: () => void told.push('all'),
+    });
+    index.tell([row({ seq: 1 }), row({ seq: 2 })]);
+    expect(told).toEqual(['cursor-1', 'cursor-2', 'all']);
   });
 });
 

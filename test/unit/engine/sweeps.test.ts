@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 
-import { loop, type Loop } from '../../../src/engine/sweeps.js';
+import { loop, MORE, type Loop } from '../../../src/engine/sweeps.js';
 import { silentLog } from '../../../src/kernel/log.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
@@ -46,6 +46,19 @@ describe('loop', () => {
     expect(work.begun()).toBe(1);
     clock.advance(1);
     expect(work.begun()).toBe(2);
+  });
+
+  it('looks again at once after a run that left something', async () => {
+    const results = [MORE, MORE, undefined];
+    let runs = 0;
+    const { clock } = start(() => Promise.resolve(results[(runs += 1) - 1]));
+    for (let i = 0; i < results.length; i += 1) {
+      await turn();
+      clock.advance(0);
+    }
+    await turn();
+    expect(runs).toBe(3);
+    expect(clock.waiting).toEqual([10_000]);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { getOperationAST, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
 
-import { assertAffordable, operationCost } from '../../../src/graph/cost.js';
+import { assertAffordable, keptCosts, operationCost } from '../../../src/graph/cost.js';
 import { unboundSchema } from '../../../src/graph/print.js';
 
 const schema = unboundSchema();
@@ -40,6 +40,26 @@ describe('operationCost', () => {
     expect(() => cost('{ deployments(first: -5) { nodes { id } } }')).toThrow(
       '`first`: must be between 1 and 100',
     );
+  });
+
+  it('is counted once for each size, and for no other difference', () => {
+    const document = parse(
+      'query ($n: Int, $ids: [ID!]!, $with: Boolean = true, $name: String) { deployments(first: $n) { nodes { id } } nodes(ids: $ids) { id } runtime(name: $name) @include(if: $with) { id } }',
+    );
+    const operation = getOperationAST(document);
+    if (!operation) throw new Error('no operation');
+    const kept = keptCosts(schema);
+    for (let time = 0; time < 2; time += 1) {
+      for (const n of [1, 2, 100, null, undefined]) {
+        for (const ids of [[], ['a'], ['b', 'c'], 'd']) {
+          for (const others of [{}, { with: false }, { with: true, name: 'x' }, { name: null }]) {
+            const variables = { ...(n === undefined ? {} : { n }), ids, ...others };
+            const fresh = operationCost({ schema, document, operation, variables });
+            expect(kept({ document, operation, variables }), JSON.stringify(variables)).toBe(fresh);
+          }
+        }
+      }
+    }
   });
 
   it('costs the same whatever there is: an empty account is not dearer', () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 
-import { nextFrame, nextHead, sseEvent, textMessage } from '../../../src/transport/frames.js';
+import { nextHead, Payload, sseEvent, textMessage } from '../../../src/transport/frames.js';
 
 let server: WebSocketServer;
 let client: WebSocket;
@@ -42,8 +42,25 @@ describe('WebSocket frames', () => {
 
   it.each(['1', 'with "quotes" and \\', '🚢', '\n'])('name their operation: %j', async (id) => {
     const payload = { data: { text: 'é🚢' } };
-    const frame = nextFrame(nextHead(id), Buffer.from(JSON.stringify(payload)));
+    const frame = new Payload(payload).next(id, nextHead(id));
     expect(JSON.parse(await read(frame))).toEqual({ id, type: 'next', payload });
+  });
+});
+
+describe('a payload', () => {
+  it('is one and the same frame for operations of one name in a row, and the right one for each other', () => {
+    const payload = new Payload({ data: 1 });
+    const frame = (id: string) => payload.next(id, nextHead(id));
+    const first = frame('a');
+    expect(frame('a')).toBe(first);
+    expect(frame('b').subarray(2).toString()).toBe('{"id":"b","type":"next","payload":{"data":1}}');
+    expect(frame('a')).toEqual(first);
+  });
+
+  it('is one and the same event for streams that stand at one cursor', () => {
+    const payload = new Payload({ data: 1 });
+    expect(payload.event('c1')).toBe(payload.event('c1'));
+    expect(payload.event('c2').toString()).toBe('id: c2\nevent: next\ndata: {"data":1}\n\n');
   });
 });
 

@@ -21,6 +21,11 @@ function handSink() {
   return { sink, writes, drainTo };
 }
 
+function countingReader() {
+  const reader = { woken: 0, wake: () => void (reader.woken += 1) };
+  return reader;
+}
+
 const LIMITS = { pauseAboveBytes: 10, resumeBelowBytes: 4 };
 const tick = () =>
   new Promise<void>((resolve) => {
@@ -41,35 +46,76 @@ describe('an outlet', () => {
     expect(writes).toEqual(['acb']);
   });
 
+  it('writes within a tick that brings more than its bound', async () => {
+    const { sink, writes } = handSink();
+    const outlet = createOutlet(sink, LIMITS, createFlushQueue());
+    for (const chunk of ['01234', '56789', '!', 'next']) outlet.push(Buffer.from(chunk));
+    expect(writes).toEqual(['0123456789!']);
+    expect(outlet.paused).toBe(true);
+    await tick();
+    expect(writes).toEqual(['0123456789!', 'next']);
+  });
+
   it('pauses above its bound and goes on below the lower one', async () => {
     const { sink, drainTo } = handSink();
     const outlet = createOutlet(sink, LIMITS, createFlushQueue());
-    expect(outlet.ready()).toBeUndefined();
+    const reader = countingReader();
+    expect(outlet.ready(reader)).toBe(true);
     outlet.push(Buffer.from('0123456789!'));
     outlet.flush();
     expect(outlet.paused).toBe(true);
-    let resumed = false;
-    const waiting = outlet.ready()?.then(() => (resumed = true));
+    expect(outlet.ready(reader)).toBe(false);
     drainTo(5);
-    await tick();
-    expect(resumed).toBe(false);
+    expect(reader.woken).toBe(0);
     outlet.push(Buffer.from('x'));
     outlet.flush();
     drainTo(0);
-    await waiting;
-    expect(outlet.ready()).toBeUndefined();
+    await tick();
+    expect(reader.woken).toBe(1);
+    expect(outlet.ready(reader)).toBe(true);
     expect(outlet.drainedBytes).toBe(12);
+  });
+
+  it('wakes no reader that it was told to forget', () => {
+    const { sink, drainTo } = handSink();
+    const outlet = createOutlet(sink, LIMITS, createFlushQueue());
+    const [gone, waiting] = [countingReader(), countingReader()];
+    outlet.push(Buffer.from('0123456789!'));
+    for (const reader of [gone, waiting]) expect(outlet.ready(reader)).toBe(false);
+    outlet.forget(gone);
+    drainTo(0);
+    expect([gone.woken, waiting.woken]).toEqual([0, 1]);
+  });
+
+  it('lets those whom it wakes go on only until it is full again', () => {
+    const { sink, drainTo } = handSink();
+    const outlet = createOutlet(sink, LIMITS, createFlushQueue());
+    const sent: string[] = [];
+    const sender = (name: string) => ({
+      wake() {
+        while (outlet.ready(this)) {
+          sent.push(name);
+          outlet.push(Buffer.from('01234567'));
+        }
+      },
+    });
+    outlet.push(Buffer.from('0123456789!'));
+    for (const name of ['a', 'b']) sender(name).wake();
+    drainTo(0);
+    expect(sent).toEqual(['a', 'a']);
+    drainTo(0);
+    expect(sent).toEqual(['a', 'a', 'b', 'b']);
   });
 
   it('wakes who waits, and forgets what is queued, when it is closed', async () => {
     const { sink, writes } = handSink();
     const outlet = createOutlet(sink, LIMITS, createFlushQueue());
+    const reader = countingReader();
     outlet.push(Buffer.from('0123456789!'));
-    outlet.flush();
-    const waiting = outlet.ready();
+    expect(outlet.ready(reader)).toBe(false);
     outlet.push(Buffer.from('lost'));
     outlet.close();
-    await waiting;
+    expect(reader.woken).toBe(1);
     outlet.push(Buffer.from('lost too'));
     await tick();
     expect(writes).toEqual(['0123456789!']);

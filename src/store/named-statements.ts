@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+
+import { LRUCache } from 'lru-cache';
+import type { Pool, PoolClient } from 'pg';
+
+/**
+ * Statements whose texts clients have a hand in. A prepared one saves parsing and planning, and stays in its session:
+ * both what this process remembers and what a session holds have a bound, however many shapes are asked for.
+ */
+export interface NamedStatements {
+  /** The first row, as texts. Statements here give one. `prepare`: whether one plan is good for all values. */
+  row(text: string, values: readonly unknown[], prepare: boolean): Promise<readonly (string | null)[]>;
+}
+
+export interface StatementLimits {
+  /** Texts that are remembered. */
+  readonly texts: number;
+  /** Statements that one session prepares before it is ended and another takes its place. */
+  readonly perSession: number;
+}
+
+const LIMITS: StatementLimits = { texts: 500, perSession: 1_000 };
+const REMEMBERED_CHARACTERS = 4_000_000;
+
+/** A text without a name was seen once: most that come once do not come again. */
+interface Remembered {
+  readonly name: string | undefined;
+}
+
+export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): NamedStatements {
+  const remembered = new LRUCache<string, Remembered>({
+    max: limits.texts,
+    maxSize: REMEMBERED_CHARACTERS,
+    sizeCalculation: (_value, text) => text.length,
+  });
+  const prepared = new WeakMap<PoolClient, Set<string>>();
+
+  function nameOf(text: string): string | undefined {
+    const known = remembered.get(text);
+    if (known?.name !== undefined) return known.name;
+    // Of the text alone: a session that still holds the statement of a text that was forgotten need not prepare it anew.
+    const name = known && `read_${createHash('sha256').update(text).digest('base64url')}`;
+    remembered.set(text, { name });
+    return name;
+  }
+
+  /** Whether the session holds as many as it may. */
+  function noteIn(session: PoolClient, name: string): boolean {
+    let names = prepared.get(session);
+    if (names === undefined) prepared.set(session, (names = new Set()));
+    names.add(name);
+    return names.size >= limits.perSession;
+  }
+
+  return {
+    async row(text, values, prepare) {
+      const name = prepare ? nameOf(text) : undefined;
+      const session = await pool.connect();
+      let end = false;
+      try {
+        const query = { text, values: [...values], rowMode: 'array' as const, types: TEXTS };
+        const { rows } = await session.query<(string | null)[]>(
+          name === undefined ? query : { ...query, name },
+        );
+        if (name !== undefined) end = noteIn(session, name);
+        return rows[0] ?? [];
+      } catch (error) {
+        end = true; // as the pool's own `query` does
+        throw error;
+      } finally {
+        session.release(end);
+      }
+    },
+  };
+}
+
+const TEXTS = { getTypeParser: () => (text: string) => text };

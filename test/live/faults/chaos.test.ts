@@ -1,0 +1,3 @@
+import { LONG, smallForms } from './small.js';
+
+smallForms(LONG);

@@ -1,0 +1,4 @@
+import { LONG, smallForms } from './small.js';
+import { SCENARIOS } from './scenarios.js';
+
+smallForms(Object.keys(SCENARIOS).filter((name) => !LONG.includes(name)));
