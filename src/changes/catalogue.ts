@@ -15,7 +15,6 @@ const OPTIONAL_DATES: { readonly [K in ObjectKind]: readonly (keyof Projections[
   AGENT: ['deletedAt', 'lastHeartbeatAt'],
   TOKEN: ['expiresAt', 'revokedAt'],
   ROLLOUT: ['activatedAt', 'cancelRequestedAt', 'finishedAt', 'deletedAt'],
-  INSTANCE: ['waitingSince', 'deletedAt'],
 };
 const OPS = ['INSERT', 'UPDATE', 'DELETE'] as const;
 /** What a change costs beside its payload, roughly, in bytes. */

@@ -2,7 +2,6 @@ import type { ObjectKind } from '../kernel/ids.js';
 import type {
   AgentRow,
   DeploymentRow,
-  InstanceRow,
   ReleaseRow,
   RolloutRow,
   RuntimeRow,
@@ -17,7 +16,6 @@ export interface Projections {
   readonly AGENT: AgentRow & { readonly consumerLag: number | null; readonly lastHeartbeatAt: Date | null };
   readonly TOKEN: TokenRow;
   readonly ROLLOUT: RolloutRow;
-  readonly INSTANCE: InstanceRow;
 }
 
 /** One change, decoded once by the feed and then shared, unchanged, by everybody who is told of it. */

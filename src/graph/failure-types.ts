@@ -9,7 +9,9 @@ import {
   IncompatibleProtocolError,
   InvalidInputError,
   InvalidTransitionError,
+  LockHeldError,
   NotFoundError,
+  RolloutVersionConflictError,
   RuntimeVersionConflictError,
   TerminatingError,
   TokenVersionConflictError,
@@ -138,6 +140,7 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     ['Deployment', DeploymentVersionConflictError],
     ['Agent', AgentVersionConflictError],
     ['Token', TokenVersionConflictError],
+    ['Rollout', RolloutVersionConflictError],
   ] as const;
   for (const [model, errorClass] of typed) {
     builder.objectType(errorClass, {

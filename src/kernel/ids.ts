@@ -9,7 +9,6 @@ export const ID_PREFIXES = {
   AGENT: 'agt',
   TOKEN: 'tok',
   ROLLOUT: 'ro',
-  INSTANCE: 'ins',
 } as const;
 
 export type ObjectKind = keyof typeof ID_PREFIXES;
@@ -20,7 +19,6 @@ export const OBJECT_KINDS = [
   'AGENT',
   'TOKEN',
   'ROLLOUT',
-  'INSTANCE',
 ] as const satisfies readonly ObjectKind[];
 
 declare const brand: unique symbol;
@@ -32,7 +30,6 @@ export type DeploymentId = Id<'DEPLOYMENT'>;
 export type AgentId = Id<'AGENT'>;
 export type TokenId = Id<'TOKEN'>;
 export type RolloutId = Id<'ROLLOUT'>;
-export type InstanceId = Id<'INSTANCE'>;
 
 export function newId<K extends ObjectKind>(kind: K): Id<K> {
   const text: string = typeid(ID_PREFIXES[kind]).toString();

@@ -1,4 +1,4 @@
-import type { Agent, Deployment, Instance, Release, Rollout, Runtime, Token } from './generated/prisma/client.js';
+import type { Agent, Deployment, Release, Rollout, Runtime, Token } from './generated/prisma/client.js';
 
 /** Columns of public tables that say who wrote the last version; in change rows, never on the objects. */
 type Bookkeeping = 'changedBy' | 'changeReason' | 'changeMessage' | 'traceId' | 'changeToken';
@@ -9,7 +9,6 @@ export type DeploymentRow = Omit<Deployment, Bookkeeping | 'exceptional'>;
 export type AgentRow = Omit<Agent, Bookkeeping>;
 export type TokenRow = Omit<Token, Bookkeeping>;
 export type RolloutRow = Omit<Rollout, Bookkeeping>;
-export type InstanceRow = Omit<Instance, Bookkeeping>;
 
 export interface Rows {
   readonly runtime: RuntimeRow;
@@ -18,6 +17,5 @@ export interface Rows {
   readonly agent: AgentRow;
   readonly token: TokenRow;
   readonly rollout: RolloutRow;
-  readonly instance: InstanceRow;
 }
 export type VersionedTable = keyof Rows;
