@@ -9,9 +9,10 @@ import { grantOf, type Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
 import { reads, sameRow } from '../graph/reading/declare.js';
-import { toOne, toPage, toTimeline } from '../graph/reading/fields.js';
+import { beside, toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
+import type { HeldLock } from '../kernel/failure.js';
 import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
@@ -87,7 +88,7 @@ function addEnums({ builder, shared: { filters } }: Graph) {
 }
 
 function addFields(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, changes } = graph;
+  const { builder, types, shared, changes } = graph;
   const spec = specType(graph, enums);
   const status = statusType(graph, enums);
   builder.objectFields(types.Deployment, (t) => ({
@@ -156,6 +157,12 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
         'What it is moving to. Where nothing runs (UNDEPLOYED, DELETED), what it would run: deploying again needs to name no release. Null once it runs what is wanted, or if the caller may not see it.',
       ...toOne(graph, 'RELEASE', 'targetReleaseId'),
     }),
+    lock: t.field({
+      type: shared.lock,
+      nullable: true,
+      description: 'The rollout that is changing it; null if none is.',
+      ...lockOf(graph),
+    }),
     changes: t.field({
       type: changes.page,
       description: 'What happened to it, newest first.',
@@ -164,6 +171,22 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
       ...toTimeline(graph),
     }),
   }));
+}
+
+/** As the view tells it: moments are text. */
+type StoredLock = { readonly [K in keyof HeldLock]: string };
+
+function lockOf(graph: Graph) {
+  const { extensions, resolve } = beside<StoredLock>(graph, 'lock');
+  const held = (lock: StoredLock | null): HeldLock | null =>
+    lock && { ...lock, acquiredAt: new Date(lock.acquiredAt), expiresAt: new Date(lock.expiresAt) };
+  return {
+    extensions,
+    resolve: (...args: Parameters<typeof resolve>) => {
+      const lock = resolve(...args);
+      return lock instanceof Promise ? lock.then(held) : held(lock);
+    },
+  };
 }
 
 type Row = Graph['types']['Deployment']['$inferType'];

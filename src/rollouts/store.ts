@@ -28,12 +28,8 @@ const LOCK_COLUMNS =
   'l.deployment_id AS "deploymentId", l.rollout_id AS "rolloutId", l.started_by AS "startedBy",' +
   ' l.acquired_at AS "acquiredAt", l.expires_at AS "expiresAt"';
 
-/**
- * Whether the lock `l` may be taken: the one predicate of "is it locked?" and of "may I take it?". A holder that is not
- * there may not have been written yet: it holds until it expires.
- */
-const TAKEABLE =
-  '(l.expires_at <= now() OR EXISTS (SELECT FROM rollout h WHERE h.id = l.rollout_id AND h.outcome IS NOT NULL))';
+/** Whether the lock `l` may be taken; the one predicate, in the database. */
+const TAKEABLE = 'slipway_lock_free(l.rollout_id, l.expires_at)';
 
 /** The lock that holds the deployment now, and the phase of its rollout; undefined if it is free. */
 export async function lockHeld(

@@ -125,14 +125,6 @@ export const PUBLIC_COLUMNS = {
     createdAt: true,
     updatedAt: true,
   },
-  DeployLock: {
-    deploymentId: true,
-    namespace: true,
-    rolloutId: true,
-    startedBy: true,
-    acquiredAt: true,
-    expiresAt: true,
-  },
 } as const satisfies {
   readonly [M in keyof GeneratedTypes]?: { readonly [C in keyof GeneratedTypes[M]['Shape']]?: true };
 };
@@ -141,13 +133,12 @@ export const PUBLIC_COLUMNS = {
 interface PublicRelations {
   Runtime: 'deployments';
   Release: never;
-  Deployment: 'runtime' | 'currentRelease' | 'targetRelease' | 'rollouts' | 'lock';
+  Deployment: 'runtime' | 'currentRelease' | 'targetRelease' | 'rollouts';
   Agent: 'liveness';
   AgentLiveness: never;
   Token: 'use';
   TokenUse: never;
   Rollout: 'deployment' | 'fromRelease' | 'toRelease';
-  DeployLock: never;
 }
 
 export type PublicModelName = keyof typeof PUBLIC_COLUMNS;

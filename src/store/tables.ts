@@ -146,6 +146,7 @@ export const BESIDE: {
     lastHeartbeatAt: { table: 'agent_liveness', owner: 'agent_id', name: 'last_heartbeat_at' },
     consumerLag: { table: 'agent_liveness', owner: 'agent_id', name: 'consumer_lag' },
   },
+  deployment: { lock: { table: 'deploy_lock_held', owner: 'deployment_id', name: 'lock' } },
   token: { lastUsedAt: { table: 'token_use', owner: 'token_id', name: 'last_used_at' } },
 };
 

@@ -62,6 +62,17 @@ ALTER TABLE "rollout" ADD CONSTRAINT "rollout_finished" CHECK (("outcome" IS NUL
 ALTER TABLE "rollout" ADD CONSTRAINT "rollout_moments" CHECK ("activated_at" >= '0001-01-01 00:00:00+00' AND "activated_at" < '10000-01-01 00:00:00+00' AND "cancel_requested_at" >= '0001-01-01 00:00:00+00' AND "cancel_requested_at" < '10000-01-01 00:00:00+00' AND "finished_at" >= '0001-01-01 00:00:00+00' AND "finished_at" < '10000-01-01 00:00:00+00' AND "deleted_at" >= '0001-01-01 00:00:00+00' AND "deleted_at" < '10000-01-01 00:00:00+00');
 ALTER TABLE "deploy_lock" ADD CONSTRAINT "deploy_lock_moments" CHECK ("acquired_at" >= '0001-01-01 00:00:00+00' AND "acquired_at" < '10000-01-01 00:00:00+00' AND "expires_at" >= '0001-01-01 00:00:00+00' AND "expires_at" < '10000-01-01 00:00:00+00');
 
+-- The lock ----------------------------------------------------------------------------------------------------------
+-- Whether a lock may be taken: the one answer to "is it locked?" and to "may I take it?". A holder that is not there may
+-- not have been written yet: it holds until it expires. The boundary instant counts as expired.
+CREATE FUNCTION "slipway_lock_free"(rollout text, expires timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT expires <= now() OR EXISTS (SELECT FROM public.rollout r WHERE r.id = rollout AND r.outcome IS NOT NULL)
+$$;
+-- Locks that hold, as users see them.
+CREATE VIEW "deploy_lock_held" AS
+SELECT l.deployment_id, jsonb_build_object('deploymentId', l.deployment_id, 'rolloutId', l.rollout_id, 'startedBy', l.started_by, 'acquiredAt', l.acquired_at, 'expiresAt', l.expires_at) AS lock
+FROM public.deploy_lock l WHERE NOT public.slipway_lock_free(l.rollout_id, l.expires_at);
+
 -- The log's writer ---------------------------------------------------------------------------------------------------
 -- As for every other kind. A rollout's state in the log is its outcome, and until it has one its phase.
 CREATE FUNCTION "slipway_log_rollout"() RETURNS trigger LANGUAGE plpgsql SET timezone = 'UTC' AS $$
@@ -108,7 +119,7 @@ DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'slipway_read') THEN
         GRANT SELECT (id, namespace, deployment_id, operation, phase, activated_at, cancel_requested_at, outcome, from_release_id, to_release_id, source, log_url, parent_rollout_id, started_by, finished_at, message, error, deleted_at, version, created_at, updated_at) ON "rollout" TO slipway_read;
-        GRANT SELECT ON "deploy_lock" TO slipway_read;
+        GRANT SELECT ON "deploy_lock_held" TO slipway_read;
     END IF;
 EXCEPTION
     WHEN insufficient_privilege THEN
