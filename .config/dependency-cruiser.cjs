@@ -55,7 +55,7 @@ const INSTEAD = {
 
 const alternatives = (names) => names.join('|').replaceAll('.', '\\.');
 const ANY_DOMAIN = `(?:${alternatives(DOMAINS)})`;
-const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands(?:-apply|-parts)?|schema(?:-mutations|-streams)?|index)\\.ts$)`;
+const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands(?:-[a-z]+)?|schema(?:-[a-z]+)?|index)\\.ts$)`;
 
 // A package is matched by its folder, or by its bare name where it is not installed.
 const packages = (pattern) => `(?:^|/node_modules/|^node_modules/)(?:${pattern})(?:/|$)`;

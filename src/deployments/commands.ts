@@ -16,6 +16,8 @@ import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow } from '../store/rows.js';
 import { applyDeployment, type ApplyOutcome } from './commands-apply.js';
 import { anywhere, run, transactionally, type DeploymentDeps, type On, type Parts } from './commands-parts.js';
+import { releaseRollouts, type ReleaseRollouts } from './commands-releases.js';
+import { rolloutCommands, type RolloutCommands } from './commands-rollouts.js';
 import { beginRollout, holdLock, settleByPhase, settles, takeLock } from './commands-rolling.js';
 import {
   deleteDeploymentSchema,
@@ -40,7 +42,7 @@ export type { DeploymentDeps } from './commands-parts.js';
 
 export type DeploymentOutcome = Outcome<DeploymentRow, Failure<DeploymentRow>>;
 
-export interface DeploymentCommands {
+export interface DeploymentCommands extends ReleaseRollouts, RolloutCommands {
   /** What the controller of an external runtime reports. One statement in one round trip, if it is the next version. */
   patchDeploymentStatus(caller: Caller, input: PatchDeploymentStatusInput): Promise<DeploymentOutcome>;
   /** Creates or updates by namespace and name. */
@@ -66,6 +68,8 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
   deps.feed.onNewHistory(() => cache.clear());
   const parts: Parts = { ...deps, cache, runtimeType: runtimeTypes() };
   return {
+    ...releaseRollouts(parts),
+    ...rolloutCommands(parts),
     patchDeploymentStatus: (caller, input) => patchDeploymentStatus(parts, caller, input),
     applyDeployment: (caller, input) => applyDeployment(parts, caller, input),
     async undeployDeployment(caller, input) {

@@ -1,4 +1,4 @@
-import type { ArgBuilder } from '@pothos/core';
+import type { ArgBuilder, EnumRef } from '@pothos/core';
 
 import { timelineArguments } from '../graph/change-types.js';
 import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
@@ -13,6 +13,7 @@ import { beside, toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { HeldLock } from '../kernel/failure.js';
+import type { RolloutPhase } from '../rollouts/index.js';
 import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
@@ -33,8 +34,12 @@ import { addDeploymentMutations } from './schema-mutations.js';
 import { addDeploymentStreams } from './schema-streams.js';
 
 /** Deployments in the graph: the object, its look-up and lists, its streams. Mutations: `schema-mutations.ts`. */
-export function addDeploymentSchema(graph: Graph, commands: DeploymentCommands): void {
-  const enums = addEnums(graph);
+export function addDeploymentSchema(
+  graph: Graph,
+  commands: DeploymentCommands,
+  rolloutPhase: EnumRef<Types, RolloutPhase>,
+): void {
+  const enums = { ...addEnums(graph), rolloutPhase };
   addFields(graph, enums);
   addQueries(graph, enums);
   addDeploymentStreams(graph, enums);

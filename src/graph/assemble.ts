@@ -60,7 +60,7 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
   addReleaseSchema(graph, deps.commands.releases);
   addRuntimeSchema(graph, deps.commands.runtimes);
   addAgentSchema(graph, deps.commands.agents);
-  addRolloutSchema(graph);
-  addDeploymentSchema(graph, deps.commands.deployments);
+  const { phase: rolloutPhase } = addRolloutSchema(graph);
+  addDeploymentSchema(graph, deps.commands.deployments, rolloutPhase);
   return builder.toSchema();
 }

@@ -8,7 +8,7 @@ import type { RolloutPredicate } from './filter.js';
 
 /** The rollouts that the filter names and the grant allows. */
 export function rolloutsWanted(predicate: RolloutPredicate, grant: Grant<'rollout:read'>): Wanted<'rollout'> {
-  return { table: 'rollout', namespaces: grant.namespaces, predicate };
+  return { table: 'rollout', namespaces: grant.namespaces, predicate, deleted: false };
 }
 
 /** The same set for a watch's snapshot, on the transaction of the feed; one row more than fits says that there are too many. */
