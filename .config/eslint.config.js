@@ -43,6 +43,14 @@ const enums = [
   },
 ];
 
+const copies = [
+  {
+    selector: "CallExpression[callee.object.name='z'][callee.property.name='json']",
+    message:
+      'A copy that zod makes loses the key `__proto__`: use `jsonObjectSchema` or `storedObjectSchema` (kernel/json.ts).',
+  },
+];
+
 const skippedTests = [
   'MemberExpression[object.name=/^(it|test|describe|suite|bench)$/][property.name=/^(only|skip|todo|skipIf|runIf|fails)$/]',
   'MemberExpression[object.object.name=/^(it|test|describe|suite|bench)$/][property.name=/^(only|skip|todo|skipIf|runIf|fails)$/]',
@@ -185,7 +193,7 @@ export default defineConfig([
       'local/needs-reason': 'error',
       'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
       'no-console': 'error',
-      'no-restricted-syntax': ['error', ...clock, ...environment, ...exports, ...enums],
+      'no-restricted-syntax': ['error', ...clock, ...environment, ...exports, ...enums, ...copies],
       '@typescript-eslint/no-unnecessary-condition': [
         'error',
         { allowConstantLoopConditions: 'only-allowed-literals' },
@@ -199,11 +207,11 @@ export default defineConfig([
   },
   {
     files: ['src/kernel/clock.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...environment, ...exports, ...enums] },
+    rules: { 'no-restricted-syntax': ['error', ...environment, ...exports, ...enums, ...copies] },
   },
   {
     files: ['src/config/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...clock, ...exports, ...enums] },
+    rules: { 'no-restricted-syntax': ['error', ...clock, ...exports, ...enums, ...copies] },
   },
   { files: ['src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
   {

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 
+import { storedObjectSchema } from '../kernel/json.js';
+
 /**
  * What controllers must remember about a deployment and no user may see. Every field has a default, so that a row from
  * before the field was added loads.
  */
 const text = z.string().max(1024).nullable();
-const stack = z.record(z.string(), z.json()).nullable();
+const stack = storedObjectSchema.nullable();
 
 const fields = {
   /** The identity that the provider gave: removal goes by it, never by configuration that may have changed since. */

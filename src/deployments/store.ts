@@ -1,6 +1,7 @@
 import type { Grant } from '../access/grant.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { DeploymentId } from '../kernel/ids.js';
+import { storedObjectSchema } from '../kernel/json.js';
 import type { Database, Queryable } from '../store/database.js';
 import { internalMerge, internalRead } from '../store/internal-data.js';
 import { storedPart } from '../store/malformed.js';
@@ -29,7 +30,6 @@ import {
   storedEnvSchema,
   storedErrorSchema,
   storedLabelsSchema,
-  storedObjectSchema,
   storedRuntimeSchema,
 } from './stored.js';
 

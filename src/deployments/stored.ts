@@ -1,7 +1,5 @@
 import { z } from 'zod';
 
-import type { JsonObject } from '../kernel/json.js';
-
 /** JSON columns of a deployment as they are read back. Lenient about what a newer version may add, strict about shape. */
 const fact = z.string().nullable().default(null);
 
@@ -28,5 +26,3 @@ export const storedErrorSchema = z
 export const storedEnvSchema = z.array(z.object({ name: z.string(), value: z.string().default('') }));
 
 export const storedLabelsSchema = z.record(z.string(), z.string());
-
-export const storedObjectSchema: z.ZodType<JsonObject> = z.record(z.string(), z.json());

@@ -6,6 +6,16 @@ import { storable } from './text.js';
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
+/**
+ * The content of a jsonb column that holds an object, as it is. Not a record of zod's: that is a copy, and a copy loses
+ * the key `__proto__`, at every level.
+ */
+export const storedObjectSchema = z.custom<JsonObject>(isObject, { error: 'must be a JSON object' });
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** JSON with sorted keys: equal content gives equal text. Undefined members are left out, as JSON.stringify does. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
@@ -56,7 +66,7 @@ export function jsonObjectSchema(maxBytes: number) {
 }
 
 function jsonObjectProblem(value: unknown, maxBytes: number): string | undefined {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return 'must be a JSON object';
+  if (!isObject(value)) return 'must be a JSON object';
   const problem = jsonProblem(value, 1);
   if (problem !== undefined) return problem;
   const bytes = Buffer.byteLength(JSON.stringify(value));

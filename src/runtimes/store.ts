@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Grant } from '../access/grant.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
 import type { RuntimeId } from '../kernel/ids.js';
-import type { JsonObject } from '../kernel/json.js';
+import { storedObjectSchema } from '../kernel/json.js';
 import type { Database, Queryable } from '../store/database.js';
 import { internalMerge, internalRead } from '../store/internal-data.js';
 import { storedPart } from '../store/malformed.js';
@@ -31,7 +31,6 @@ import type { RuntimeChange, RuntimeState, RuntimeStatus } from './model.js';
 type Writing = Grant<'runtime:write'>;
 type Reporting = Grant<'runtime:report' | 'system:sweep'>;
 
-const storedObjectSchema: z.ZodType<JsonObject> = z.record(z.string(), z.json());
 const storedLabelsSchema = z.record(z.string(), z.string());
 
 /** The row as decisions see it. Throws MalformedObjectError for what cannot be read. */

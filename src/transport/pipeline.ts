@@ -157,6 +157,9 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
       return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));
     }
+    // graphql-js would fail in the midst of the execution, as it does for a bug of ours.
+    const refusedNull = plan.neverNull.find((name) => coerced[name] === null);
+    if (refusedNull !== undefined) return [refusals.nullVariable(refusedNull)];
     // Cost needs the variables: `first` is one of them more often than not.
     const cost = costOf({ document: plan.document, operation: plan.operation, variables });
     assertAffordable(cost, limits.operationCost);

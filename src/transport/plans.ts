@@ -4,6 +4,7 @@ import {
   NoSchemaIntrospectionCustomRule,
   TypeInfo,
   getNamedType,
+  isNonNullType,
   parse,
   specifiedRules,
   validate,
@@ -46,6 +47,8 @@ export interface OperationPlan {
    * of a stream come, never what an event shows: subscribers that differ in these alone are equal.
    */
   readonly selectionVariables: readonly string[];
+  /** Variables that may be null by their own types and stand where null may not: a default made them valid there. */
+  readonly neverNull: readonly string[];
   /** Reads a field marked `extensions.personal`: its results belong to one principal and are never shared. */
   readonly personal: boolean;
 }
@@ -154,6 +157,7 @@ function operationsOf(
       document: own,
       rootFields,
       selectionVariables: selectionVariables(own, rootFields),
+      neverNull: neverNull(schema, own, operation),
       personal: readsPersonal(schema, own),
     });
   }
@@ -186,6 +190,30 @@ function selectionVariables(document: DocumentNode, rootFields: readonly FieldNo
   const anywhere = new Map<string, number>();
   countVariables(document, anywhere);
   return [...anywhere].filter(([name, count]) => atRoot.get(name) !== count).map(([name]) => name);
+}
+
+function neverNull(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+): readonly string[] {
+  const nullable = new Set(
+    variableDefinitions
+      .filter(({ type }) => type.kind !== Kind.NON_NULL_TYPE)
+      .map(({ variable }) => variable.name.value),
+  );
+  const names = new Set<string>();
+  const info = new TypeInfo(schema);
+  visit(
+    document,
+    visitWithTypeInfo(info, {
+      VariableDefinition: () => false, // a definition is no use
+      Variable({ name: { value: name } }) {
+        if (nullable.has(name) && isNonNullType(info.getInputType())) names.add(name);
+      },
+    }),
+  );
+  return [...names];
 }
 
 function countVariables(node: ASTNode, counts: Map<string, number>): void {

@@ -14,6 +14,11 @@ export const refusals = {
     operationError('TOO_COMPLEX', 'The document is too long. Split it, or ask for less at once.'),
   tooLarge: () => operationError('TOO_COMPLEX', 'The request is too large.'),
   badRequest: (message: string) => operationError('GRAPHQL_PARSE_FAILED', message),
+  nullVariable: (name: string) =>
+    operationError(
+      'BAD_USER_INPUT',
+      `The variable \`$${name}\` must not be null: it stands where null may not.`,
+    ),
   /** `reason` tells a client whether a renewed credential helps. */
   unauthenticated: (message: string, reason: AuthFailureReason | 'changed') =>
     operationError('UNAUTHENTICATED', message, { reason }),

@@ -59,6 +59,8 @@ const HEADERS = {
   'cache-control': 'no-cache, no-transform',
   // Proxies would hold events back until a buffer is full.
   'x-accel-buffering': 'no',
+  // What has neither length nor chunks ends with its connection: nobody is to send another request behind it.
+  connection: 'close',
 };
 
 export function createEventStreams(deps: EventStreamDeps): EventStreams {

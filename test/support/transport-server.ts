@@ -61,6 +61,7 @@ const SDL = /* GraphQL */ `
     classKey: String!
     broken: String
     who: String!
+    echo(of: String): String
   }
 `;
 
@@ -367,6 +368,7 @@ function testSchema({
       classKey: (_: unknown, __: unknown, { caller }: { caller: Caller }) => caller.actor.classKey,
       who: (_: unknown, __: unknown, { caller }: { caller: Caller }) => caller.actor.id,
       broken: () => fail('event'),
+      echo: (_: unknown, { of }: { of: string | null }) => of,
     },
   };
   for (const [type, byField] of Object.entries(resolvers)) {

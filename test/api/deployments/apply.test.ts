@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { canonicalJson, type JsonObject } from '../../../src/kernel/json.js';
 import type { Database } from '../../../src/store/database.js';
 import { someone } from '../../support/callers.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
@@ -116,6 +117,18 @@ describe('applyDeployment', () => {
       generation: 2,
     });
     expect(row.targetReleaseId).toBe(deployment.targetReleaseId);
+  });
+
+  it('keeps every key of a configuration, whatever it is called', async () => {
+    const runtimeConfig = JSON.parse('{ "__proto__": { "a": 1 }, "b": [{ "__proto__": 2 }] }') as JsonObject;
+    const { deployment } = await aDeployment(domain, { runtimeConfig });
+    const { name } = deployment;
+    const again = valueOf(await domain.applyDeployment(deployer, { name, runtimeConfig }));
+    expect(again.result).toBe('UNCHANGED');
+    const env = [{ name: 'A', value: '1' }];
+    const updated = valueOf(await domain.applyDeployment(deployer, { name, env }));
+    expect(updated.result).toBe('UPDATED');
+    expect(canonicalJson(updated.deployment.runtimeConfig)).toBe(canonicalJson(runtimeConfig));
   });
 
   it('updates a running deployment to another release, and runs it when that is reported', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { canonicalJson, type JsonObject } from '../../../src/kernel/json.js';
 import type { Database } from '../../../src/store/database.js';
 import { someone } from '../../support/callers.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
@@ -92,6 +93,15 @@ describe('runtimes', () => {
       valueOf(await domain.updateRuntime(operator, { id, config: { b: 2, a: 1 }, labels: {} }));
       expect(await row(id)).toEqual(before);
       expect(await changesOf(store, id)).toHaveLength(1);
+    });
+
+    it('keeps every key of a configuration, whatever it is called', async () => {
+      const config = JSON.parse('{ "__proto__": { "a": 1 }, "b": [{ "__proto__": 2 }] }') as JsonObject;
+      const { id } = await aRuntime(domain, { config });
+      expect(valueOf(await domain.updateRuntime(operator, { id, config }))).toMatchObject({ version: 1 });
+      const updated = valueOf(await domain.updateRuntime(operator, { id, environment: 'prod' }));
+      expect(updated.version).toBe(2);
+      expect(canonicalJson(updated.config)).toBe(canonicalJson(config));
     });
 
     it('has no field for type or name, and says what conflicts', async () => {

@@ -26,6 +26,7 @@ describe('event streams', () => {
         data: { data: { deploymentPhaseChanged: { value: 1, cursor: 'c1' } } },
       });
       expect(await stream.next()).toMatchObject({ id: 'c2', event: 'next' });
+      expect(stream.response.headers.get('connection')).toBe('close');
       stream.close();
       await waitFor(() => server.topics.a.streams.size === 0, 'the stream is closed');
       await waitFor(() => server.transport.open.connections === 0, 'nothing is left');

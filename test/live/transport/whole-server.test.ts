@@ -218,4 +218,40 @@ describe('a whole server', () => {
     expect(errors).toMatchObject([{ message: expect.stringContaining('`__proto__`') }]);
     expect(errors?.[0]?.extensions?.['code']).toMatch(/^(BAD_USER_INPUT|GRAPHQL_VALIDATION_FAILED)$/);
   });
+
+  it.each([
+    ['an argument', 'query ($x: ID = "a") { node(id: $x) { id } }'],
+    ['an item of a list', 'query ($x: ID = "a") { nodes(ids: [$x]) { id } }'],
+    ['a directive', 'query ($x: Boolean = true) { head @include(if: $x) }'],
+    ['a directive below', 'query ($x: Boolean = true) { runtimes { nodes { id @skip(if: $x) } } }'],
+    [
+      'a part of an input',
+      'mutation ($x: String = "a") { createRuntime(input: { name: $x, type: "external" }) { __typename } }',
+    ],
+    [
+      'an event',
+      'subscription ($x: Boolean = true) { watchAgents { ... on StreamEvent @include(if: $x) { cursor } } }',
+    ],
+  ])(
+    'refuses, before anything runs, null for a variable that stands in place of %s',
+    async (_what, query) => {
+      const stream = await openEventStream(`${server.url}/graphql`, { query, variables: { x: null } });
+      expect(await stream.next()).toEqual({
+        event: 'next',
+        data: {
+          errors: [
+            {
+              message: 'The variable `$x` must not be null: it stands where null may not.',
+              extensions: { code: 'BAD_USER_INPUT' },
+            },
+          ],
+        },
+      });
+      expect(await stream.next()).toEqual({ event: 'complete' });
+      const without = await openEventStream(`${server.url}/graphql`, { query });
+      const { data } = (await without.next()) ?? {};
+      expect(data).not.toHaveProperty('errors');
+      without.close();
+    },
+  );
 });
