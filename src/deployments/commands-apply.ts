@@ -72,8 +72,7 @@ export async function applyDeployment(
       const applying = { tx, grant, wanted, rolloutId, now: parts.clock.now() };
       return existing ? updateOnce(applying, existing) : createOnce(applying);
     },
-    exhausted: () =>
-      Promise.resolve(latest ? versionConflict('deployment', latest) : notFound('deployment')),
+    exhausted: () => Promise.resolve(latest ? versionConflict('deployment', latest) : notFound('deployment')),
   });
   if (outcome.done) parts.cache.note(outcome.value.deployment);
   return outcome;
@@ -165,7 +164,9 @@ async function updateOnce(applying: Applying, row: DeploymentRow): Promise<Apply
 /** What a new spec is as an attempt. */
 function operationOf(row: DeploymentRow, change: DeploymentChange): RolloutOperation {
   if (row.currentReleaseId === null) return 'DEPLOY';
-  return (change.targetReleaseId ?? row.currentReleaseId) === row.currentReleaseId ? 'CONFIG_CHANGE' : 'UPDATE';
+  return (change.targetReleaseId ?? row.currentReleaseId) === row.currentReleaseId
+    ? 'CONFIG_CHANGE'
+    : 'UPDATE';
 }
 
 /** Only an update that names a part of the spec asks for one: the runtime and the app never change and are only checked. */

@@ -3,10 +3,23 @@ import type { PoolClient } from 'pg';
 import type { Caller } from '../access/caller.js';
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
-import { done, invalidInput, notFound, refused, versionConflict, type Failure, type Outcome } from '../kernel/failure.js';
+import {
+  done,
+  invalidInput,
+  notFound,
+  refused,
+  versionConflict,
+  type Failure,
+  type Outcome,
+} from '../kernel/failure.js';
 import type { DeploymentId, ReleaseId, RolloutId } from '../kernel/ids.js';
 import { validated } from '../kernel/validate.js';
-import { newRolloutId, rolloutPreviousRelease, rolloutRead, type RolloutOperation } from '../rollouts/index.js';
+import {
+  newRolloutId,
+  rolloutPreviousRelease,
+  rolloutRead,
+  type RolloutOperation,
+} from '../rollouts/index.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
@@ -140,7 +153,12 @@ async function attempt(
       const after = await deploymentChange(tx, grant, row, decision.change, stamp);
       if (!after) return 'again';
       const now = parts.clock.now();
-      const rollout = await beginRollout(tx, grant, { before: row, after }, { ...rolling, active: true, now });
+      const rollout = await beginRollout(
+        tx,
+        grant,
+        { before: row, after },
+        { ...rolling, active: true, now },
+      );
       return done({ deployment: after, rollout });
     },
     async exhausted() {
@@ -155,7 +173,10 @@ async function attempt(
 /** The release to roll back to: as named, as a rollout of this deployment had it, or what ran before. */
 async function releaseBefore(
   { tx, grant, row }: Attempting,
-  wanted: { readonly rolloutId?: RolloutId | undefined; readonly release?: Parameters<typeof findRelease>[3] | undefined },
+  wanted: {
+    readonly rolloutId?: RolloutId | undefined;
+    readonly release?: Parameters<typeof findRelease>[3] | undefined;
+  },
 ): Promise<Outcome<string, Failure<never>>> {
   if (wanted.release) {
     const release = await findRelease(tx, grant, row.namespace, wanted.release, row.app);
@@ -165,7 +186,9 @@ async function releaseBefore(
     const rollout = await rolloutRead(tx, grant, wanted.rolloutId);
     if (!rollout || rollout.deploymentId !== row.id) return notFound('rollout of the deployment');
     if (rollout.toReleaseId !== null) return done(rollout.toReleaseId);
-    return invalidInput([{ path: ['input', 'rolloutId'], message: 'must be of a rollout that had a release' }]);
+    return invalidInput([
+      { path: ['input', 'rolloutId'], message: 'must be of a rollout that had a release' },
+    ]);
   }
   const before = await rolloutPreviousRelease(tx, row.id, desiredReleaseId(row));
   if (before !== undefined) return done(before as ReleaseId); // a stored id of a release

@@ -131,7 +131,7 @@ function settlementOf(
 ): Settlement | undefined {
   const { settled: atRest, failed } = rulesOf(to);
   // What was running already and is healthy again, or is not any more, is no attempt's doing.
-  if (!atRest || to === 'REFRESH_FAILED' || from === 'REFRESH_FAILED' && to === 'RUNNING') return undefined;
+  if (!atRest || to === 'REFRESH_FAILED' || (from === 'REFRESH_FAILED' && to === 'RUNNING')) return undefined;
   if (!failed) return { kind: 'reached' };
   return { kind: 'failed', error: { code: error?.code ?? 'Unexplained', message: error?.message ?? '' } };
 }
@@ -182,4 +182,3 @@ export async function settleOne(
   await rolloutChange(tx, grant, row, decision.change, stampOf(grant, decision.reason));
   await lockRelease(tx, row.deploymentId, row.id);
 }
-

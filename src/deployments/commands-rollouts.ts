@@ -23,7 +23,14 @@ import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
 import { findRelease } from './commands-apply.js';
 import { anywhere, transactionally, type Parts } from './commands-parts.js';
-import { beginRollout, holdLock, settleByPhase, settles, takeLock, type Rolling } from './commands-rolling.js';
+import {
+  beginRollout,
+  holdLock,
+  settleByPhase,
+  settles,
+  takeLock,
+  type Rolling,
+} from './commands-rolling.js';
 import {
   activateRolloutSchema,
   beginRolloutSchema,
@@ -80,7 +87,9 @@ export function rolloutCommands(parts: Parts): RolloutCommands {
     async activateRollout(caller, input) {
       const parsed = validated(activateRolloutSchema, input);
       if (!parsed.done) return parsed;
-      return drive(parts, caller, 'activateRollout', parsed.value, (driven) => activateOnce(driven, parsed.value));
+      return drive(parts, caller, 'activateRollout', parsed.value, (driven) =>
+        activateOnce(driven, parsed.value),
+      );
     },
     async failRollout(caller, input) {
       const parsed = validated(failRolloutSchema, input);
@@ -120,7 +129,8 @@ async function begin(
       const row = await deploymentRead(tx, grant, wanted.id);
       if (!row) return notFound('deployment');
       const { expectedVersion } = wanted;
-      if (expectedVersion !== undefined && expectedVersion !== row.version) return versionConflict('deployment', row);
+      if (expectedVersion !== undefined && expectedVersion !== row.version)
+        return versionConflict('deployment', row);
       const failure = refusesNewSpec(deploymentState(row));
       if (failure) return refused(failure);
       const attempt = {
@@ -133,7 +143,9 @@ async function begin(
       const held = await takeLock(tx, grant, row, attempt);
       if (held) return held;
       const now = parts.clock.now();
-      return done(await beginRollout(tx, grant, { before: row, after: row }, { ...attempt, active: false, now }));
+      return done(
+        await beginRollout(tx, grant, { before: row, after: row }, { ...attempt, active: false, now }),
+      );
     },
     exhausted: () => throwExhausted(),
   });
@@ -152,7 +164,11 @@ async function drive(
   parts: Parts,
   caller: Caller,
   operation: string,
-  input: { readonly id: RolloutId; readonly expectedVersion?: number | undefined; readonly idempotencyKey?: string | undefined },
+  input: {
+    readonly id: RolloutId;
+    readonly expectedVersion?: number | undefined;
+    readonly idempotencyKey?: string | undefined;
+  },
   act: (driven: Driven) => Promise<RolloutOutcomeOf<RolloutRow> | 'again'>,
 ): Promise<RolloutOutcomeOf<RolloutRow>> {
   const grant = anywhere(caller, 'deployment:write');
@@ -194,7 +210,10 @@ async function write(
 }
 
 /** The same for what may end it: with its outcome the lock is given back. */
-async function end(driven: Driven, decision: RolloutDecision): Promise<RolloutOutcomeOf<RolloutRow> | 'again'> {
+async function end(
+  driven: Driven,
+  decision: RolloutDecision,
+): Promise<RolloutOutcomeOf<RolloutRow> | 'again'> {
   const outcome = await write(driven, decision);
   if (outcome !== 'again' && outcome.done && outcome.value.outcome !== null) {
     await lockRelease(driven.tx, driven.rollout.deploymentId, driven.rollout.id);
@@ -204,7 +223,11 @@ async function end(driven: Driven, decision: RolloutDecision): Promise<RolloutOu
 
 async function activateOnce(
   driven: Driven,
-  wanted: { readonly release: Parameters<typeof findRelease>[3]; readonly reason?: string | undefined; readonly message?: string | undefined },
+  wanted: {
+    readonly release: Parameters<typeof findRelease>[3];
+    readonly reason?: string | undefined;
+    readonly message?: string | undefined;
+  },
 ): Promise<RolloutOutcomeOf<RolloutRow> | 'again'> {
   const { tx, rollout, now } = driven;
   const deployment = await deploymentOf(driven);
@@ -236,7 +259,10 @@ function decideActivation(deployment: DeploymentRow, releaseId: string): IntentD
 /** Somebody else has it, or nobody: either way, what this rollout built is not put into service. */
 async function lockLost(driven: Driven, deployment: DeploymentRow): Promise<RolloutOutcomeOf<RolloutRow>> {
   const { tx, grant, rollout } = driven;
-  const held = await takeLock(tx, grant, deployment, { rolloutId: newRolloutId(), operation: rollout.operation });
+  const held = await takeLock(tx, grant, deployment, {
+    rolloutId: newRolloutId(),
+    operation: rollout.operation,
+  });
   if (held && held !== 'again') return held;
   const message = 'The lock of the rollout has run out: what it built may be outdated. Begin another one.';
   return refused({ kind: 'InvalidTransition', message, from: rollout.phase, to: 'ACTIVATING', allowed: [] });
@@ -269,4 +295,3 @@ async function cancelOnce(
 function throwExhausted(): never {
   throw new Error('a lock that is free each time and taken each time, a hundred times over');
 }
-

@@ -15,7 +15,14 @@ import { ObjectCache } from '../store/object-cache.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow } from '../store/rows.js';
 import { applyDeployment, type ApplyOutcome } from './commands-apply.js';
-import { anywhere, run, transactionally, type DeploymentDeps, type On, type Parts } from './commands-parts.js';
+import {
+  anywhere,
+  run,
+  transactionally,
+  type DeploymentDeps,
+  type On,
+  type Parts,
+} from './commands-parts.js';
 import { releaseRollouts, type ReleaseRollouts } from './commands-releases.js';
 import { rolloutCommands, type RolloutCommands } from './commands-rollouts.js';
 import { beginRollout, holdLock, settleByPhase, settles, takeLock } from './commands-rolling.js';
@@ -76,13 +83,19 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
       const parsed = validated(undeployDeploymentSchema, input);
       if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
-      return intend(parts, caller, grant, 'undeployDeployment', parsed.value, { operation: 'UNDEPLOY', decide: undeploy });
+      return intend(parts, caller, grant, 'undeployDeployment', parsed.value, {
+        operation: 'UNDEPLOY',
+        decide: undeploy,
+      });
     },
     async retryDeployment(caller, input) {
       const parsed = validated(retryDeploymentSchema, input);
       if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
-      return intend(parts, caller, grant, 'retryDeployment', parsed.value, { operation: 'RETRY', decide: retry });
+      return intend(parts, caller, grant, 'retryDeployment', parsed.value, {
+        operation: 'RETRY',
+        decide: retry,
+      });
     },
     async deleteDeployment(caller, input) {
       const parsed = validated(deleteDeploymentSchema, input);
@@ -200,7 +213,8 @@ async function intend(
       const row = await deploymentRead(tx, grant, intent.id);
       if (!row) return notFound('deployment');
       const { expectedVersion, message } = intent;
-      if (expectedVersion !== undefined && expectedVersion !== row.version) return versionConflict('deployment', row);
+      if (expectedVersion !== undefined && expectedVersion !== row.version)
+        return versionConflict('deployment', row);
       const now = parts.clock.now();
       const decision = intention.decide(deploymentState(row), now);
       if (decision.kind === 'refused') return refused(decision.failure);

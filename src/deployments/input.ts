@@ -194,7 +194,11 @@ const attemptFields = {
     }),
   ),
 };
-export const deployReleaseSchema = z.strictObject({ ...intentFields, ...attemptFields, release: releaseRefSchema });
+export const deployReleaseSchema = z.strictObject({
+  ...intentFields,
+  ...attemptFields,
+  release: releaseRefSchema,
+});
 /** To what ran before, unless it names a rollout of the deployment or a release. */
 export const rollbackDeploymentSchema = z
   .strictObject({

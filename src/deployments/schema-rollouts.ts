@@ -46,7 +46,9 @@ function sourceInput({ builder }: Graph) {
       branch: t.string(fact('The branch.')),
       repository: t.string(fact('The repository.')),
       dirty: t.boolean({ description: 'Whether there were changes beside the commit. Null: not said.' }),
-      message: t.string({ description: 'The message of the commit, at most 4096 characters. Null: not said.' }),
+      message: t.string({
+        description: 'The message of the commit, at most 4096 characters. Null: not said.',
+      }),
       author: t.string(fact('The author of the commit.')),
     }),
   });
@@ -83,7 +85,9 @@ function addAttempts(
         id: t.id({ required: true, description: 'Which deployment.' }),
         release: t.field({ type: release, required: true, description: 'What it is to run.' }),
         source: t.field({ type: source, description: 'Where it was built from. Null: not said.' }),
-        logUrl: t.string({ description: 'Where its build can be followed, at most 2048 characters. Null: nowhere.' }),
+        logUrl: t.string({
+          description: 'Where its build can be followed, at most 2048 characters. Null: nowhere.',
+        }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         reason: t.string({ description: INPUT_WORDS.reason }),
         message: t.string({ description: INPUT_WORDS.message }),
@@ -102,7 +106,9 @@ function addAttempts(
       description: 'What to roll back, and to what.',
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which deployment.' }),
-        rolloutId: t.id({ description: 'To the release of this rollout. Not together with `release`. Null: see the mutation.' }),
+        rolloutId: t.id({
+          description: 'To the release of this rollout. Not together with `release`. Null: see the mutation.',
+        }),
         release: t.field({ type: release, description: 'To this release. Null: see the mutation.' }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         reason: t.string({ description: INPUT_WORDS.reason }),
@@ -150,7 +156,9 @@ function addBegin(
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which deployment.' }),
         source: t.field({ type: source, description: 'Where it is built from. Null: not said.' }),
-        logUrl: t.string({ description: 'Where the build can be followed, at most 2048 characters. Null: nowhere.' }),
+        logUrl: t.string({
+          description: 'Where the build can be followed, at most 2048 characters. Null: nowhere.',
+        }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         reason: t.string({ description: INPUT_WORDS.reason }),
         message: t.string({ description: INPUT_WORDS.message }),
@@ -173,7 +181,11 @@ function addDriving({ builder, types }: Graph, inputs: Inputs, commands: Rollout
       description: 'How far it is.',
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which rollout.' }),
-        phase: t.field({ type: inputs.rolloutPhase, required: true, description: 'PREPARING, BUILDING or PUSHING.' }),
+        phase: t.field({
+          type: inputs.rolloutPhase,
+          required: true,
+          description: 'PREPARING, BUILDING or PUSHING.',
+        }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
       }),
@@ -190,7 +202,11 @@ function addDriving({ builder, types }: Graph, inputs: Inputs, commands: Rollout
       description: 'What was built.',
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which rollout.' }),
-        release: t.field({ type: inputs.release, required: true, description: 'The release, of the same app.' }),
+        release: t.field({
+          type: inputs.release,
+          required: true,
+          description: 'The release, of the same app.',
+        }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         reason: t.string({ description: INPUT_WORDS.reason }),
         message: t.string({ description: INPUT_WORDS.message }),

@@ -25,7 +25,11 @@ import type { SharedTypes } from './shared-types.js';
  * conflicts alike reads `... on VersionConflict`, and code that knows its mutation reads the fresh object with its own
  * type, without a type condition on `current`.
  */
-export function addFailureTypes(builder: Builder, types: ObjectTypes, shared: Pick<SharedTypes, 'lock'>): void {
+export function addFailureTypes(
+  builder: Builder,
+  types: ObjectTypes,
+  shared: Pick<SharedTypes, 'lock'>,
+): void {
   const failure = builder.interfaceRef<FailureError>('Failure').implement({
     description: 'Why an operation did not happen, as data. A failure of this kind changed nothing.',
     fields: (t) => ({
@@ -94,7 +98,11 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes, shared: Pi
     interfaces: [failure],
     description: 'Another rollout of the deployment is under way. Wait for it, or cancel it.',
     fields: (t) => ({
-      lock: t.field({ type: shared.lock, description: 'Who, since when and until when.', resolve: (error) => error.lock }),
+      lock: t.field({
+        type: shared.lock,
+        description: 'Who, since when and until when.',
+        resolve: (error) => error.lock,
+      }),
       phase: t.exposeString('phase', {
         nullable: true,
         description: 'How far that rollout is, a `RolloutPhase`; null if it cannot be told.',

@@ -35,8 +35,14 @@ function lockType(builder: Builder): ObjectRef<Types, HeldLock> {
     fields: (t) => ({
       deploymentId: t.exposeID('deploymentId', { description: 'The deployment.' }),
       rolloutId: t.exposeID('rolloutId', { description: 'The rollout that holds it.' }),
-      startedBy: t.exposeString('startedBy', { description: 'Who began that: an actor as in `Change.actor`.' }),
-      acquiredAt: t.field({ type: 'DateTime', description: 'Since when.', resolve: (lock) => lock.acquiredAt }),
+      startedBy: t.exposeString('startedBy', {
+        description: 'Who began that: an actor as in `Change.actor`.',
+      }),
+      acquiredAt: t.field({
+        type: 'DateTime',
+        description: 'Since when.',
+        resolve: (lock) => lock.acquiredAt,
+      }),
       expiresAt: t.field({
         type: 'DateTime',
         description: 'When others may take it, unless its holder shows a sign of life before.',

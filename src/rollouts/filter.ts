@@ -2,7 +2,8 @@ import { filterSchema, type Filter, type Predicate } from '../kernel/filter.js';
 import { ROLLOUT_OPERATION_NAMES, ROLLOUT_OUTCOME_NAMES, ROLLOUT_PHASE_NAMES } from './model.js';
 
 /** Filter fields of rollouts, by the names of the row. Those that can change stand in every change's `before`. */
-export type RolloutFilterField = 'namespace' | 'deploymentId' | 'operation' | 'phase' | 'outcome' | 'toReleaseId';
+export type RolloutFilterField =
+  'namespace' | 'deploymentId' | 'operation' | 'phase' | 'outcome' | 'toReleaseId';
 export type RolloutFilter = Filter<RolloutFilterField>;
 export type RolloutPredicate = Predicate<RolloutFilterField>;
 

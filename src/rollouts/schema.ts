@@ -4,11 +4,7 @@ import type { Context } from '../graph/context.js';
 import { addEnum } from '../graph/enum.js';
 import { addEnumFilter, addFilter, parseFilter } from '../graph/filter-input.js';
 import { grantOf, type Graph } from '../graph/graph.js';
-import {
-  watchArguments,
-  watchStreams,
-  type StreamedKind,
-} from '../graph/object-streams.js';
+import { watchArguments, watchStreams, type StreamedKind } from '../graph/object-streams.js';
 import { reads } from '../graph/reading/declare.js';
 import { toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
@@ -38,14 +34,21 @@ export function addRolloutSchema(graph: Graph): RolloutEnums {
 export type RolloutEnums = ReturnType<typeof addEnums>;
 
 function addEnums({ builder, shared: { filters } }: Graph) {
-  const operation = addEnum<RolloutOperation>(builder, 'RolloutOperation', 'What a rollout is to do.', ROLLOUT_OPERATIONS);
+  const operation = addEnum<RolloutOperation>(
+    builder,
+    'RolloutOperation',
+    'What a rollout is to do.',
+    ROLLOUT_OPERATIONS,
+  );
   const phase = addEnum<RolloutPhase>(
     builder,
     'RolloutPhase',
     'How far a rollout is, for people: any may follow any until it is active.',
     ROLLOUT_PHASES,
   );
-  const meanings = Object.fromEntries(Object.entries(ROLLOUT_OUTCOMES).map(([name, rule]) => [name, rule.meaning]));
+  const meanings = Object.fromEntries(
+    Object.entries(ROLLOUT_OUTCOMES).map(([name, rule]) => [name, rule.meaning]),
+  );
   const outcome = addEnum<RolloutOutcome>(
     builder,
     'RolloutOutcome',
@@ -59,7 +62,10 @@ function addEnums({ builder, shared: { filters } }: Graph) {
     {
       namespace: { type: filters.text, description: 'The namespace.' },
       deploymentId: { type: filters.id, description: 'The deployment.' },
-      operation: { type: addEnumFilter(builder, 'RolloutOperation', operation), description: 'The operation.' },
+      operation: {
+        type: addEnumFilter(builder, 'RolloutOperation', operation),
+        description: 'The operation.',
+      },
       phase: { type: addEnumFilter(builder, 'RolloutPhase', phase), description: 'The phase.' },
       outcome: { type: addEnumFilter(builder, 'RolloutOutcome', outcome), description: 'The outcome.' },
       toReleaseId: { type: filters.id, description: 'The release that it moves to.' },
@@ -99,7 +105,8 @@ function addFields(graph: Graph, enums: RolloutEnums): void {
     cancelRequestedAt: t.expose('cancelRequestedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When somebody called it off; null if nobody did. Once active it ends when the deployment is back.',
+      description:
+        'When somebody called it off; null if nobody did. Once active it ends when the deployment is back.',
     }),
     outcome: t.expose('outcome', {
       type: enums.outcome,
@@ -177,7 +184,9 @@ function addQueries(graph: Graph, enums: RolloutEnums): void {
         filter: t.arg({ type: enums.filter, description: 'Which ones. Null: all.' }),
         orderBy: t.arg({ type: shared.creationOrder, description: 'In which order. Null: oldest first.' }),
       },
-      ...toPage(graph, 'deploymentId', (args, context) => wantedOf(context, (args as { filter?: RolloutFilter | null }).filter)),
+      ...toPage(graph, 'deploymentId', (args, context) =>
+        wantedOf(context, (args as { filter?: RolloutFilter | null }).filter),
+      ),
     }),
   );
   builder.queryFields((t) => ({

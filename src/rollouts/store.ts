@@ -19,7 +19,9 @@ import { storedRolloutErrorSchema } from './stored.js';
  * transaction: lock, rollout and what became of the deployment stand or fall together. Time is the database's own
  * (`now()`, the start of the transaction), one clock for all replicas; the boundary instant counts as expired.
  */
-type Rolling = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget' | 'deployment:report' | 'system:sweep'>;
+type Rolling = Grant<
+  'deployment:write' | 'deployment:detach' | 'deployment:forget' | 'deployment:report' | 'system:sweep'
+>;
 
 /** Life of the lock without a sign of its holder. */
 export const DEPLOY_LOCK_SECONDS = 30 * 60;
@@ -54,11 +56,7 @@ interface Taking {
 }
 
 /** Takes the lock or, for the rollout that has it, extends it. False if another one holds it; then nothing is written. */
-export async function lockTake(
-  tx: PoolClient,
-  _grant: Rolling,
-  lock: Taking,
-): Promise<boolean> {
+export async function lockTake(tx: PoolClient, _grant: Rolling, lock: Taking): Promise<boolean> {
   const result = await tx.query({
     name: 'deploy_lock_take',
     text:
@@ -74,11 +72,7 @@ export async function lockTake(
 }
 
 /** Takes it whoever holds it: deletion pre-empts. */
-export async function lockSeize(
-  tx: PoolClient,
-  _grant: Rolling,
-  lock: Taking,
-): Promise<void> {
+export async function lockSeize(tx: PoolClient, _grant: Rolling, lock: Taking): Promise<void> {
   await tx.query({
     name: 'deploy_lock_seize',
     text:
@@ -176,7 +170,9 @@ export function rolloutChange(
     'rollout',
     decidedOn.id,
     decidedOn.version,
-    error ? { ...change, error: { ...error, message: cutToBytes(error.message, MESSAGE_MAX_BYTES) } } : change,
+    error
+      ? { ...change, error: { ...error, message: cutToBytes(error.message, MESSAGE_MAX_BYTES) } }
+      : change,
     stamp,
   );
 }
