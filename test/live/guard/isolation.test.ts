@@ -282,6 +282,8 @@ describe('subscribers who share executions', () => {
         texts.push(payload.json.toString());
       }
       expect(findForeign(tenants, new Set([0, 1]), '', texts[0] ?? '')).toEqual([]);
+      // Otherwise there is nothing that could be told on.
+      expect(texts[0]).toContain(marked(1));
       return findForeign(tenants, new Set([0]), '', texts[1] ?? '');
     };
     expect(await tellBoth(right)).toEqual([]);
