@@ -3,24 +3,16 @@
  * them and end anywhere.
  */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 
-import type { SubscriberEvents } from './socket.js';
+import { CountingConnection, type SubscriberEvents } from './counting.js';
 
 const NEXT = Buffer.from('event: next');
 const HEAD_END = '\r\n\r\n';
 
-export class CountingStream {
-  readonly #socket: Socket;
-  readonly #events: SubscriberEvents;
+export class CountingStream extends CountingConnection {
   /** The end of what was read, in case an event begins in it. */
   #tail: Buffer = Buffer.alloc(0);
-  #closed = false;
-
-  private constructor(socket: Socket, events: SubscriberEvents) {
-    this.#socket = socket;
-    this.#events = events;
-  }
 
   /** Resolves with the head of the answer. */
   static async open(url: string, document: string, events: SubscriberEvents): Promise<CountingStream> {
@@ -38,31 +30,18 @@ export class CountingStream {
       throw new Error(`no event stream: ${text}`);
     }
     const opened = new CountingStream(socket, events);
-    opened.#take(head);
-    socket.on('data', (chunk) => opened.#take(chunk));
-    socket.on('error', (error) => opened.#end(error.message));
-    socket.on('close', () => opened.#end('closed by the server'));
+    opened.take(head);
+    opened.listen();
     return opened;
   }
 
-  close(): void {
-    this.#closed = true;
-    this.#socket.destroy();
-  }
-
-  #end(reason: string): void {
-    if (this.#closed) return;
-    this.close();
-    this.#events.gone(reason);
-  }
-
-  #take(chunk: Buffer): void {
+  protected take(chunk: Buffer): void {
     const bytes = this.#tail.length === 0 ? chunk : Buffer.concat([this.#tail, chunk]);
     let end = 0;
     for (let at = bytes.indexOf(NEXT); at >= 0; at = bytes.indexOf(NEXT, end)) {
       end = at + NEXT.length;
       const next = bytes.indexOf(NEXT, end);
-      this.#events.message(bytes.subarray(at, next < 0 ? bytes.length : next));
+      this.events.message(bytes.subarray(at, next < 0 ? bytes.length : next));
     }
     this.#tail = bytes.subarray(Math.max(end, bytes.length - NEXT.length + 1));
   }

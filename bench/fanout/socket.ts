@@ -4,7 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+
+import { CountingConnection, type SubscriberEvents } from './counting.js';
 
 const FIN_TEXT = 0x81;
 const FIN_PONG = 0x8a;
@@ -13,22 +15,8 @@ const MASK_BYTES = 4;
 const OPCODE = { text: 1, close: 8, ping: 9 } as const;
 const NOTHING = Buffer.alloc(0);
 
-export interface SubscriberEvents {
-  /** Each text message, as it came. Only valid during the call. */
-  message(text: Buffer): void;
-  gone(reason: string): void;
-}
-
-export class CountingSocket {
-  readonly #socket: Socket;
-  readonly #events: SubscriberEvents;
+export class CountingSocket extends CountingConnection {
   #received: Buffer = NOTHING;
-  #closed = false;
-
-  private constructor(socket: Socket, events: SubscriberEvents) {
-    this.#socket = socket;
-    this.#events = events;
-  }
 
   static async open(url: string, events: SubscriberEvents): Promise<CountingSocket> {
     const { hostname, port, host, pathname } = new URL(url);
@@ -44,28 +32,15 @@ export class CountingSocket {
       throw new Error(`no upgrade: ${head.toString('latin1')}`);
     }
     const opened = new CountingSocket(socket, events);
-    socket.on('data', (chunk) => opened.#take(chunk));
-    socket.on('error', (error) => opened.#end(error.message));
-    socket.on('close', () => opened.#end('closed by the server'));
+    opened.listen();
     return opened;
   }
 
   send(text: string): void {
-    this.#socket.write(clientFrame(FIN_TEXT, Buffer.from(text)));
+    this.socket.write(clientFrame(FIN_TEXT, Buffer.from(text)));
   }
 
-  close(): void {
-    this.#closed = true;
-    this.#socket.destroy();
-  }
-
-  #end(reason: string): void {
-    if (this.#closed) return;
-    this.close();
-    this.#events.gone(reason);
-  }
-
-  #take(chunk: Buffer): void {
+  protected take(chunk: Buffer): void {
     const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
     let at = 0;
     for (;;) {
@@ -78,9 +53,9 @@ export class CountingSocket {
   }
 
   #handle(opcode: number, payload: Buffer): void {
-    if (opcode === OPCODE.text) this.#events.message(payload);
-    else if (opcode === OPCODE.ping) this.#socket.write(clientFrame(FIN_PONG, payload));
-    else if (opcode === OPCODE.close) this.#end(`close ${payload.toString('latin1')}`);
+    if (opcode === OPCODE.text) this.events.message(payload);
+    else if (opcode === OPCODE.ping) this.socket.write(clientFrame(FIN_PONG, payload));
+    else if (opcode === OPCODE.close) this.end(`close ${payload.toString('latin1')}`);
   }
 }
 

@@ -8,8 +8,9 @@ import type { Measurement } from '../support/contender.js';
 import { HttpClient } from '../support/http-client.js';
 import { cpuMsOf, ownCoreShare } from '../support/processes.js';
 import { serveWorker } from '../support/worker.js';
+import type { SubscriberEvents } from './counting.js';
 import { CountingStream } from './event-stream.js';
-import { CountingSocket, type SubscriberEvents } from './socket.js';
+import { CountingSocket } from './socket.js';
 
 export interface Subscribers {
   /** `ws://…`, or `http://…` for event streams. */

@@ -1,10 +1,10 @@
+import type { ObservedRuntime } from '../deployments/index.js';
 import type { ReportedCondition } from '../kernel/conditions.js';
 import type {
   AdapterAnswer,
   AdapterOutcome,
   AdapterTarget,
   InstanceReport,
-  ObservedRuntimeFacts,
   Outputs,
   Verdict,
 } from './contract.js';
@@ -12,7 +12,7 @@ import type {
 /** Shorthands for what adapters say. */
 export const DONE: AdapterOutcome = { kind: 'done' };
 export const OK: Verdict = { ok: true };
-export const NOTHING_RUNS: ObservedRuntimeFacts = { id: null, name: null, resourceId: null, endpoint: null };
+export const NOTHING_RUNS: ObservedRuntime = { id: null, name: null, resourceId: null, endpoint: null };
 
 export function unfit(reason: string, message: string): Verdict & { readonly ok: false } {
   return { ok: false, reason, message };

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 
+import type { EnvironmentInfo, ObservedRuntime } from '../deployments/index.js';
 import type { ReportedCondition } from '../kernel/conditions.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { ReleaseResource, ResourceLifecycle } from '../releases/index.js';
@@ -137,23 +138,6 @@ export type AdapterOutcome =
   | { readonly kind: 'blocked'; readonly reason: string; readonly message: string }
   | { readonly kind: 'rejected'; readonly reason: string; readonly message: string };
 
-export interface ObservedRuntimeFacts {
-  readonly id: string | null;
-  readonly name: string | null;
-  readonly resourceId: string | null;
-  readonly endpoint: string | null;
-}
-
-export interface ObservedEnvironment {
-  readonly provider: string | null;
-  readonly account: string | null;
-  readonly region: string | null;
-  readonly location: string | null;
-  readonly hostname: string | null;
-  readonly os: string | null;
-  readonly arch: string | null;
-}
-
 /** PENDING waits for what it requires. FAILED ended and does not come back by itself; UNHEALTHY may. */
 export type ReportedInstanceStatus =
   'PENDING' | 'PROVISIONING' | 'READY' | 'UNHEALTHY' | 'FAILED' | 'DELETING' | 'DELETED';
@@ -201,8 +185,8 @@ export interface AdapterAnswer {
   /** They merge by type. */
   readonly conditions: readonly ReportedCondition[];
   /** Null: unchanged. All fields null: nothing runs. */
-  readonly runtime: ObservedRuntimeFacts | null;
-  readonly environmentInfo: ObservedEnvironment | null;
+  readonly runtime: ObservedRuntime | null;
+  readonly environmentInfo: EnvironmentInfo | null;
   /** Merged into what was recorded: fields that are not named stay. */
   readonly internal: Partial<AdapterMemory>;
   /** Instances that are not named stay as they are. */
@@ -223,8 +207,8 @@ export interface DiscoveredWorkload {
   readonly name: string | null;
   readonly namespace: string | null;
   readonly app: string | null;
-  readonly runtime: ObservedRuntimeFacts;
-  readonly environmentInfo: ObservedEnvironment;
+  readonly runtime: ObservedRuntime;
+  readonly environmentInfo: EnvironmentInfo;
   readonly internal: Partial<AdapterMemory>;
   readonly instances: readonly InstanceReport[];
 }

@@ -54,8 +54,6 @@ export type EmbeddedOptions = {
   readonly listen?: 'socket' | 'tcp';
   /** More settings of PostgreSQL, over ours. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Called when PostgreSQL has been told to start, for work that can be done while it does. Must not throw. */
-  readonly meanwhile?: () => void;
 };
 
 export interface EmbeddedPostgres {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import type { ObservedEnvironment } from '../contract.js';
+import type { EnvironmentInfo } from '../../deployments/index.js';
 import type { Layout } from './layout.js';
 import type { ProcessTable } from './process-table.js';
 
@@ -14,5 +14,5 @@ export interface Host {
   /** The server's own environment, of which programs get PATH, HOME, LANG and TZ. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly logMaxBytes: number;
-  readonly facts: ObservedEnvironment;
+  readonly facts: EnvironmentInfo;
 }

@@ -72,7 +72,7 @@ export function outEnd(files: OutFiles): number {
 }
 
 /**
- * Moves what was written aside once it is more than `maxBytes`, and keeps as many of it. Programs hold the file open and
+ * Moves what was written aside once it is more than `maxBytes`, and keeps at most as many of it. Programs hold the file open and
  * append, so it is copied and emptied; what they write between the last read and the emptying is lost.
  */
 export async function outRotate(folder: string, maxBytes: number): Promise<void> {
@@ -93,12 +93,10 @@ function rotateNow(folder: string, base: number, maxBytes: number): number {
   const copy = join(folder, 'rotating');
   const to = openSync(copy, 'w', 0o600);
   try {
-    const chunk = Buffer.alloc(CHUNK_BYTES);
-    let at = Math.max(0, fstatSync(from).size - maxBytes);
-    for (let read = -1; read !== 0; at += read) {
-      read = readSync(from, chunk, 0, chunk.length, at);
-      writeSync(to, chunk, 0, read);
-    }
+    const size = () => fstatSync(from).size;
+    let at = copyFrom({ from, to, maxBytes }, Math.max(0, size() - maxBytes));
+    // Written while this copied: once more, with a tenth of room for what is written now. More than that is lost.
+    if (size() > at) at = copyFrom({ from, to, maxBytes }, Math.max(0, size() - Math.floor(maxBytes * 0.9)));
     const next = join(folder, `next.${base + at}`);
     renameSync(copy, next);
     ftruncateSync(from, 0);
@@ -108,6 +106,25 @@ function rotateNow(folder: string, base: number, maxBytes: number): number {
     closeSync(from);
     closeSync(to);
   }
+}
+
+interface Copying {
+  readonly from: number;
+  readonly to: number;
+  readonly maxBytes: number;
+}
+
+/** At most `maxBytes` from `begin` on, in place of what `to` held; gives where it ended. */
+function copyFrom({ from, to, maxBytes }: Copying, begin: number): number {
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  const end = begin + maxBytes;
+  let at = begin;
+  ftruncateSync(to, 0);
+  for (let read = -1; read !== 0; at += read) {
+    read = readSync(from, chunk, 0, Math.min(chunk.length, end - at), at);
+    writeSync(to, chunk, 0, read, at - begin);
+  }
+  return at;
 }
 
 /** A server died in the middle: what it had copied counts if `out` was emptied, and is dropped if not. */

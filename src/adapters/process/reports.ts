@@ -1,14 +1,8 @@
+import type { ObservedRuntime } from '../../deployments/index.js';
 import { MESSAGE_MAX_BYTES, type ReportedCondition } from '../../kernel/conditions.js';
 import { cutToBytes } from '../../kernel/text.js';
 import { condition, DONE, inProgress, instanceReport } from '../answers.js';
-import type {
-  AdapterMemory,
-  AdapterOutcome,
-  AdapterTarget,
-  InstanceReport,
-  Inventory,
-  ObservedRuntimeFacts,
-} from '../contract.js';
+import type { AdapterMemory, AdapterOutcome, AdapterTarget, InstanceReport, Inventory } from '../contract.js';
 import type { Assessment } from './assess.js';
 import type { Found } from './find.js';
 import type { Host } from './host.js';
@@ -84,11 +78,7 @@ export function identityOf({
   return recorded.runtimeResourceId ?? deploymentId;
 }
 
-export function runtimeFacts(
-  host: Host,
-  target: AdapterTarget,
-  endpoint: string | null,
-): ObservedRuntimeFacts {
+export function runtimeFacts(host: Host, target: AdapterTarget, endpoint: string | null): ObservedRuntime {
   return { id: host.name, name: target.name, resourceId: identityOf(target), endpoint };
 }
 

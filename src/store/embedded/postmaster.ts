@@ -100,13 +100,10 @@ function isReady(cluster: Cluster, postmaster: Postmaster): boolean {
   return accepts && file.pid === postmaster.pid && alive(postmaster.identity);
 }
 
-export async function startPostmaster(
-  cluster: Cluster,
-  { log, meanwhile }: { readonly log: Log; readonly meanwhile?: () => void },
-): Promise<Postmaster> {
+export async function startPostmaster(cluster: Cluster, { log }: { readonly log: Log }): Promise<Postmaster> {
   const giveUpAt = performance.now() + ORPHANS_WAIT_MILLISECONDS;
   for (;;) {
-    const outcome = await tryStart(cluster, meanwhile);
+    const outcome = await tryStart(cluster);
     if (outcome.started) return outcome.postmaster;
     const orphans = outcome.said.includes('shared memory block') && outcome.said.includes('still in use');
     if (!orphans || performance.now() > giveUpAt) {
@@ -124,7 +121,7 @@ type StartOutcome =
   | { readonly started: true; readonly postmaster: Postmaster }
   | { readonly started: false; readonly said: string };
 
-async function tryStart(cluster: Cluster, meanwhile?: () => void): Promise<StartOutcome> {
+async function tryStart(cluster: Cluster): Promise<StartOutcome> {
   // The socket is in the data folder, and the caller found that nothing runs there; PostgreSQL goes by the pid alone.
   rmSync(join(cluster.folder, `.s.PGSQL.${SOCKET_PORT}.lock`), { force: true });
   const logSize = rotateLog(cluster.logFile);
@@ -144,7 +141,6 @@ async function tryStart(cluster: Cluster, meanwhile?: () => void): Promise<Start
   child.unref();
   const { pid } = child;
   const identity = pid === undefined ? undefined : identify(pid);
-  meanwhile?.();
   if (pid !== undefined && identity !== undefined) {
     const postmaster = { identity, pid };
     const ended = (): boolean => child.exitCode !== null || child.signalCode !== null;

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -264,5 +265,25 @@ describe('the size of a log', () => {
     const before = readFileSync(join(folder, 'out')).length;
     expect(before).toBeLessThanOrEqual(LOG_MAX_BYTES);
     await driver.settle(() => driver.remove());
+  });
+
+  it('holds for what is set aside while a program writes faster than it can be copied', async () => {
+    const { folder, file } = written('');
+    const noisy = join(folder, 'noisy');
+    writeFileSync(noisy, 'z'.repeat(5_000));
+    const program = spawn('sh', ['-c', `while :; do cat ${noisy}; done >> ${file}`]);
+    try {
+      const seen = new Set<string>();
+      await waitFor(async () => {
+        await outRotate(folder, LOG_MAX_BYTES);
+        for (const name of readdirSync(folder).filter((one) => one.startsWith('out.'))) {
+          expect(statSync(join(folder, name)).size).toBeLessThanOrEqual(LOG_MAX_BYTES);
+          seen.add(name);
+        }
+        return seen.size >= 50;
+      }, 'fifty rotations');
+    } finally {
+      program.kill('SIGKILL');
+    }
   });
 });

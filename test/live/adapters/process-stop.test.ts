@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -35,6 +35,12 @@ afterAll(async () => {
 
 const program = (script: string, spec = {}, facts: Partial<ReleaseResource> = {}): ReleaseResource =>
   resource({ name: 'job', spec: { command: ['sh', '-c', script], ...spec }, ...facts });
+
+/** Where the only launch of `job` keeps its files. */
+function launchFolder({ target: { deploymentId } }: AdapterDriver): string {
+  const [launch = ''] = host.names(`runs/${deploymentId}/job/launches`);
+  return join(host.dataDir, 'process/runs', deploymentId, 'job/launches', launch);
+}
 
 async function deployed(...resources: ReleaseResource[]): Promise<AdapterDriver> {
   const driver = new AdapterDriver(adapter, adapterTarget('process', resources));
@@ -112,17 +118,10 @@ describe('stopping a program', () => {
 
   it('does not touch a process that got the pid of one of ours', async () => {
     const driver = await deployed(program('sleep 300'));
-    const [launch] = host.names(`runs/${driver.target.deploymentId}/job/launches`);
+    const folder = launchFolder(driver);
     const innocent = spawn('sleep', ['304'], { stdio: 'ignore', detached: true });
     for (const { pid } of await processesOf(driver)) process.kill(pid, 'SIGKILL');
     await waitFor(async () => (await processesOf(driver)).length === 0, 'their end');
-    const folder = join(
-      host.dataDir,
-      'process/runs',
-      driver.target.deploymentId,
-      'job/launches',
-      launch ?? '',
-    );
     writeFileSync(join(folder, 'pid'), String(innocent.pid));
     expect(statusOf(await driver.observe(), 'job')).toMatchObject({ status: 'FAILED' });
     expect((await driver.settle(() => driver.remove())).outcome).toEqual({ kind: 'done' });
@@ -158,14 +157,7 @@ describe('programs of one resource', () => {
   it('whose shell has not decided yet whether it may run them are waited for', async () => {
     const driver = await deployed(program('sleep 300'));
     const before = (await processesOf(driver)).map(({ pid }) => pid);
-    const [launch] = host.names(`runs/${driver.target.deploymentId}/job/launches`);
-    const folder = join(
-      host.dataDir,
-      'process/runs',
-      driver.target.deploymentId,
-      'job/launches',
-      launch ?? '',
-    );
+    const folder = launchFolder(driver);
     const pid = readFileSync(join(folder, 'pid'), 'utf8');
     const record = JSON.parse(readFileSync(join(folder, 'launch.json'), 'utf8')) as object; // as it was written
     rmSync(join(folder, 'pid'));
@@ -185,14 +177,7 @@ describe('programs of one resource', () => {
 
   it('whose record is lost are said to be unknown, and replaced by the next try', async () => {
     const driver = await deployed(program('sleep 300'));
-    const [launch] = host.names(`runs/${driver.target.deploymentId}/job/launches`);
-    const folder = join(
-      host.dataDir,
-      'process/runs',
-      driver.target.deploymentId,
-      'job/launches',
-      launch ?? '',
-    );
+    const folder = launchFolder(driver);
     writeFileSync(join(folder, 'launch.json'), '{"half":');
     expect(conditionOf(await driver.observe(), 'Healthy')).toMatchObject({
       status: 'FALSE',
@@ -201,7 +186,7 @@ describe('programs of one resource', () => {
     expect((await driver.next().deploy()).outcome).toEqual({ kind: 'done' });
     const launches = new Set((await processesOf(driver)).map(({ mark }) => mark.launch));
     expect(launches.size).toBe(1);
-    expect(launches).not.toContain(launch);
+    expect(launches).not.toContain(basename(folder));
     await driver.settle(() => driver.remove());
   });
 });

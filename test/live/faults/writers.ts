@@ -19,6 +19,25 @@ export interface Writer {
   stop(): Promise<void>;
 }
 
+function writer(
+  counts: { readonly done: number; readonly unknown: number },
+  stopping: AbortController,
+  running: Promise<void>,
+): Writer {
+  return {
+    get done() {
+      return counts.done;
+    },
+    get unknown() {
+      return counts.unknown;
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
 export interface ApiWriterOptions {
   readonly who: string;
   readonly recorder: Recorder;
@@ -79,8 +98,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
   const { who, recorder, random, objects, keyed = 0.5, paceMs = 0, answerMs } = options;
   const seen = new Map<string, Seen>();
   const stopping = new AbortController();
-  let done = 0;
-  let unknown = 0;
+  const counts = { done: 0, unknown: 0 };
   let sent = 0;
 
   /** What became of it, once that is known; undefined if it stays unknown. */
@@ -100,7 +118,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
       const facts = result?.deployment ?? result?.current;
       if (!result) throw new Error(answer.errors?.[0]?.extensions?.code ?? 'no data');
       if (result.deployment) {
-        done += 1;
+        counts.done += 1;
         recorder.add(who, door.name, {
           type: 'acknowledged',
           op,
@@ -110,7 +128,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
       } else recorder.add(who, door.name, { type: 'refused', op, object, why: result.__typename });
       return facts && { version: facts.version, phase: facts.status.phase };
     } catch (error) {
-      unknown += 1;
+      counts.unknown += 1;
       recorder.add(who, door.name, { type: 'unknown', op, object, why: String(error) });
       return undefined;
     }
@@ -142,7 +160,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
   let object = random.pick(objects);
   async function step(): Promise<void> {
     const from = seen.get(object) ?? (await look(object));
-    const before = done;
+    const before = counts.done;
     if (from) {
       const op = `op-${who}-${(sent += 1)}`;
       const next =
@@ -151,7 +169,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
       else seen.delete(object);
     }
     // Who lost tries again with what it was told, as a controller does.
-    if (done > before) object = random.pick(objects);
+    if (counts.done > before) object = random.pick(objects);
     if (!seen.has(object)) await delay(20);
     if (paceMs > 0) await delay(paceMs);
   }
@@ -159,18 +177,7 @@ export function startApiWriter(options: ApiWriterOptions): Writer {
   const running = (async () => {
     while (!stopping.signal.aborted) await step();
   })();
-  return {
-    get done() {
-      return done;
-    },
-    get unknown() {
-      return unknown;
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return writer(counts, stopping, running);
 }
 
 export interface SqlWriterOptions {
@@ -192,8 +199,7 @@ const MOVE = `update deployment set version = version + 1, changed_by = 'system:
 export function startSqlWriter(options: SqlWriterOptions): Writer {
   const { connection, random, objects, paceMs = 5, most = 5, holding = 0.5 } = options;
   const stopping = new AbortController();
-  let done = 0;
-  let unknown = 0;
+  const counts = { done: 0, unknown: 0 };
   let client: pg.Client | undefined;
 
   async function transaction(): Promise<void> {
@@ -210,7 +216,7 @@ export function startSqlWriter(options: SqlWriterOptions): Writer {
     if (random.next() < holding) await delay(random.below(20));
     const back = random.next() < 0.1;
     await client.query(back ? 'rollback' : 'commit');
-    if (!back) done += ids.length;
+    if (!back) counts.done += ids.length;
   }
 
   const running = (async () => {
@@ -218,7 +224,7 @@ export function startSqlWriter(options: SqlWriterOptions): Writer {
       try {
         await transaction();
       } catch {
-        unknown += 1;
+        counts.unknown += 1;
         await client?.end().catch(() => undefined); // it is broken already
         client = undefined;
         await delay(50);
@@ -227,16 +233,5 @@ export function startSqlWriter(options: SqlWriterOptions): Writer {
     }
     await client?.end();
   })();
-  return {
-    get done() {
-      return done;
-    },
-    get unknown() {
-      return unknown;
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return writer(counts, stopping, running);
 }
