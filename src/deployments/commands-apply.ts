@@ -1,5 +1,3 @@
-import type { PoolClient } from 'pg';
-
 import { authorise } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
 import type { Grant } from '../access/grant.js';
@@ -18,7 +16,7 @@ import { validated } from '../kernel/validate.js';
 import { releaseReadReferred, type ReleaseRef } from '../releases/index.js';
 import { newRolloutId, type RolloutOperation } from '../rollouts/index.js';
 import { runtimeReadReferred, type RuntimeRef } from '../runtimes/index.js';
-import type { Queryable } from '../store/database.js';
+import type { Queryable, Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
@@ -81,7 +79,7 @@ export async function applyDeployment(
 type Writing = Grant<'deployment:write'>;
 
 interface Applying {
-  readonly tx: PoolClient;
+  readonly tx: Transaction;
   readonly grant: Writing;
   readonly wanted: ApplyDeployment;
   readonly rolloutId: RolloutId;

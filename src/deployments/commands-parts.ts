@@ -1,5 +1,3 @@
-import type { PoolClient } from 'pg';
-
 import { authorise } from '../access/authorise.js';
 import type { Action } from '../access/actions.js';
 import type { Caller } from '../access/caller.js';
@@ -10,7 +8,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Failure, Outcome } from '../kernel/failure.js';
 import { redecide } from '../kernel/redecide.js';
 import { commitIfDone } from '../store/commit-if-done.js';
-import type { Database, Queryable } from '../store/database.js';
+import type { Database, Queryable, Transaction } from '../store/database.js';
 import { idempotently, type ResultCodec } from '../store/idempotency.js';
 import type { ObjectCache } from '../store/object-cache.js';
 import type { DeploymentRow } from '../store/rows.js';
@@ -33,7 +31,7 @@ export interface On {
   readonly read: Queryable;
   readonly write: Queryable;
   /** Several writes as one: in a transaction that is open already, a part of it. */
-  inTransaction<T>(work: (tx: PoolClient) => Promise<T>): Promise<T>;
+  inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 }
 
 /** Runs `work` by itself or, with a key, in the transaction of its idempotency record. */
@@ -72,7 +70,7 @@ export interface Transactional<T, Row> {
   readonly input: { readonly idempotencyKey?: string | undefined };
   readonly codec: ResultCodec<T>;
   /** Decides and writes once; what it reads is as it is now. */
-  once(tx: PoolClient): Promise<Outcome<T, Failure<Row>> | 'again'>;
+  once(tx: Transaction): Promise<Outcome<T, Failure<Row>> | 'again'>;
   /** What to say when it was decided again so often that somebody else must have won each time. */
   exhausted(): Promise<Outcome<T, Failure<Row>>>;
 }

@@ -1,5 +1,3 @@
-import type { PoolClient } from 'pg';
-
 import type { Caller } from '../access/caller.js';
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
@@ -20,6 +18,7 @@ import {
   rolloutRead,
   type RolloutOperation,
 } from '../rollouts/index.js';
+import type { Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
@@ -35,8 +34,14 @@ import {
   type RollbackDeploymentInput,
 } from './input.js';
 import { applySpec, reapply, type IntentDecision } from './intents.js';
-import { desiredReleaseId } from './model.js';
-import { deploymentChange, deploymentRead, deploymentState } from './store.js';
+import type { DeploymentInternalPatch } from './internals.js';
+import {
+  deploymentChange,
+  deploymentPatchInternal,
+  deploymentRead,
+  deploymentReadInternal,
+  deploymentState,
+} from './store.js';
 
 /** Another release, an earlier one, or the same once more: each is an attempt of its own. */
 export interface Attempted {
@@ -90,21 +95,32 @@ export function releaseRollouts(parts: Parts): ReleaseRollouts {
     async reapplyDeployment(caller, input) {
       const parsed = validated(reapplyDeploymentSchema, input);
       if (!parsed.done) return parsed;
-      return attempt(parts, caller, 'reapplyDeployment', parsed.value, ({ row }) =>
-        Promise.resolve(done({ operation: 'REDEPLOY', decision: reapply(deploymentState(row)) })),
-      );
+      const { forceToken } = parsed.value;
+      return attempt(parts, caller, 'reapplyDeployment', parsed.value, async ({ tx, grant, row }) => {
+        const decision = reapply(deploymentState(row));
+        if (decision.kind !== 'applied' || forceToken === undefined) {
+          return done({ operation: 'REDEPLOY', decision });
+        }
+        const known = await deploymentReadInternal(tx, grant, row.id as DeploymentId); // a stored id of a deployment
+        if (known?.lastForceToken === forceToken) {
+          return done({ operation: 'REDEPLOY', decision: { kind: 'unchanged' } });
+        }
+        return done({ operation: 'REDEPLOY', decision, remember: { lastForceToken: forceToken } });
+      });
     },
   };
 }
 
 interface Attempting {
-  readonly tx: PoolClient;
+  readonly tx: Transaction;
   readonly grant: Grant<'deployment:write'>;
   readonly row: DeploymentRow;
 }
 interface Planned {
   readonly operation: RolloutOperation;
   readonly decision: IntentDecision;
+  /** Written with the attempt, or not at all. */
+  readonly remember?: DeploymentInternalPatch;
 }
 interface AttemptInput {
   readonly id: DeploymentId;
@@ -152,6 +168,8 @@ async function attempt(
       const stamp = stampOf(grant, input.reason ?? decision.reason, input.message);
       const after = await deploymentChange(tx, grant, row, decision.change, stamp);
       if (!after) return 'again';
+      const { remember } = planned.value;
+      if (remember) await deploymentPatchInternal(tx, grant, input.id, remember);
       const now = parts.clock.now();
       const rollout = await beginRollout(
         tx,
@@ -190,7 +208,7 @@ async function releaseBefore(
       { path: ['input', 'rolloutId'], message: 'must be of a rollout that had a release' },
     ]);
   }
-  const before = await rolloutPreviousRelease(tx, row.id, desiredReleaseId(row));
+  const before = await rolloutPreviousRelease(tx, row.id);
   if (before !== undefined) return done(before as ReleaseId); // a stored id of a release
   const message = 'must be given, or `release`: no other release of the deployment ever succeeded';
   return invalidInput([{ path: ['input', 'rolloutId'], message }]);

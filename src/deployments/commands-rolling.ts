@@ -1,5 +1,3 @@
-import type { PoolClient } from 'pg';
-
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
 import { refused, type Failure, type Outcome } from '../kernel/failure.js';
@@ -20,6 +18,7 @@ import {
   type RolloutOperation,
   type Settlement,
 } from '../rollouts/index.js';
+import type { Transaction } from '../store/database.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
 import { rulesOf, type DeploymentPhase } from './lifecycle.js';
 import type { DeploymentError } from './model.js';
@@ -47,7 +46,7 @@ type LockHeld = Failure<never> & { kind: 'LockHeld' };
 
 /** Undefined: the lock is ours. */
 export async function takeLock(
-  tx: PoolClient,
+  tx: Transaction,
   grant: Rolling,
   deployment: Pick<DeploymentRow, 'id' | 'namespace' | 'name'>,
   attempt: Attempt,
@@ -79,7 +78,7 @@ export async function takeLock(
  * the change has reached the goal already (nothing ran, so nothing is to be taken down), the rollout ends with it.
  */
 export async function beginRollout(
-  tx: PoolClient,
+  tx: Transaction,
   grant: Rolling,
   { before, after }: { readonly before: DeploymentRow | null; readonly after: DeploymentRow },
   attempt: Attempt & { readonly active: boolean; readonly now: Date },
@@ -140,7 +139,7 @@ type Settling = Rolling | Grant<'deployment:report'> | Grant<'system:sweep'>;
 
 /** In the transaction of the move, with the lock's row held before the deployment's: see `holdLock`. */
 export async function settleByPhase(
-  tx: PoolClient,
+  tx: Transaction,
   grant: Settling,
   { before, after }: { readonly before: Pick<DeploymentRow, 'phase'> | null; readonly after: DeploymentRow },
   now: Date,
@@ -150,13 +149,13 @@ export async function settleByPhase(
   if (settlement) await settleAll(tx, grant, after.id, settlement, { now, active: true });
 }
 
-export function holdLock(tx: PoolClient, deploymentId: string): Promise<void> {
+export function holdLock(tx: Transaction, deploymentId: string): Promise<void> {
   return lockRow(tx, deploymentId);
 }
 
 /** Gives every unfinished rollout of the deployment its outcome and, with it, the lock back. */
 async function settleAll(
-  tx: PoolClient,
+  tx: Transaction,
   grant: Settling,
   deploymentId: string,
   settlement: Settlement,
@@ -170,7 +169,7 @@ async function settleAll(
 }
 
 export async function settleOne(
-  tx: PoolClient,
+  tx: Transaction,
   grant: Settling,
   row: RolloutRow,
   settlement: Settlement,

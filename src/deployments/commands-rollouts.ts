@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { z } from 'zod';
 
 import type { Caller } from '../access/caller.js';
 import { stampOf } from '../access/stamp.js';
@@ -13,11 +13,13 @@ import {
   lockRelease,
   newRolloutId,
   rolloutChange,
+  rolloutPhaseSchema,
   rolloutRead,
   rolloutState,
   setPhase,
   type RolloutDecision,
 } from '../rollouts/index.js';
+import type { Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
@@ -36,15 +38,17 @@ import {
   beginRolloutSchema,
   cancelRolloutSchema,
   failRolloutSchema,
-  setRolloutPhaseSchema,
+  rolloutSchema,
   type ActivateRolloutInput,
   type BeginRolloutInput,
   type CancelRolloutInput,
   type FailRolloutInput,
-  type SetRolloutPhaseInput,
 } from './input.js';
 import { applySpec, cancelRollout, reapply, refusesNewSpec, type IntentDecision } from './intents.js';
 import { deploymentChange, deploymentRead, deploymentState } from './store.js';
+
+const setRolloutPhaseSchema = rolloutSchema.extend({ phase: rolloutPhaseSchema });
+export type SetRolloutPhaseInput = z.input<typeof setRolloutPhaseSchema>;
 
 /** Rollouts whose client builds first: it says how far it is, activates what it built, fails or calls it off. */
 export type RolloutOutcomeOf<Current> = Outcome<RolloutRow, Failure<Current>>;
@@ -81,6 +85,9 @@ export function rolloutCommands(parts: Parts): RolloutCommands {
           operation: driven.rollout.operation,
         });
         if (held) return held;
+        // It may have ended before the lock was ours: without a change of its own, no write would say so.
+        const { tx, grant, rollout } = driven;
+        if ((await rolloutRead(tx, grant, parsed.value.id))?.version !== rollout.version) return 'again';
         return write(driven, decision);
       });
     },
@@ -142,7 +149,9 @@ async function begin(
       } as const;
       const held = await takeLock(tx, grant, row, attempt);
       if (held) return held;
+      // Whoever deletes it holds the lock meanwhile: what was decided on before we had it may be gone.
       const now = parts.clock.now();
+      if ((await deploymentRead(tx, grant, wanted.id))?.version !== row.version) return 'again';
       return done(
         await beginRollout(tx, grant, { before: row, after: row }, { ...attempt, active: false, now }),
       );
@@ -153,7 +162,7 @@ async function begin(
 
 /** A rollout that its client acts on, in the transaction of that. */
 interface Driven {
-  readonly tx: PoolClient;
+  readonly tx: Transaction;
   readonly grant: Rolling;
   readonly rollout: RolloutRow;
   readonly now: Date;

@@ -18,7 +18,6 @@ import { jsonObjectSchema } from '../kernel/json.js';
 import { labelsSchema } from '../kernel/labels.js';
 import { nameSchema } from '../kernel/names.js';
 import { reasonSchema, textSchema } from '../kernel/text.js';
-import { rolloutPhaseSchema } from '../rollouts/index.js';
 import { deploymentPhaseSchema } from './lifecycle.js';
 
 /** What the commands of deployments take. Strict and bounded: no field through which an internal fact could be set. */
@@ -223,7 +222,8 @@ const rolloutFields = {
   idempotencyKey: idempotencyKeySchema,
 };
 export const beginRolloutSchema = z.strictObject({ ...intentFields, ...attemptFields });
-export const setRolloutPhaseSchema = z.strictObject({ ...rolloutFields, phase: rolloutPhaseSchema });
+/** What every mutation of a rollout names. */
+export const rolloutSchema = z.strictObject(rolloutFields);
 export const activateRolloutSchema = z.strictObject({
   ...rolloutFields,
   release: releaseRefSchema,
@@ -244,7 +244,6 @@ export type DeployReleaseInput = z.input<typeof deployReleaseSchema>;
 export type RollbackDeploymentInput = z.input<typeof rollbackDeploymentSchema>;
 export type ReapplyDeploymentInput = z.input<typeof reapplyDeploymentSchema>;
 export type BeginRolloutInput = z.input<typeof beginRolloutSchema>;
-export type SetRolloutPhaseInput = z.input<typeof setRolloutPhaseSchema>;
 export type ActivateRolloutInput = z.input<typeof activateRolloutSchema>;
 export type FailRolloutInput = z.input<typeof failRolloutSchema>;
 export type CancelRolloutInput = z.input<typeof cancelRolloutSchema>;

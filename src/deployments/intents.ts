@@ -5,14 +5,13 @@ import type { Labels } from '../kernel/labels.js';
 import {
   edgeOf,
   NOTHING_RUNS,
-  ON_CANCEL,
   ON_NEW_SPEC,
   ON_RETRY,
   ON_UNDEPLOY,
   rulesOf,
   type DeploymentPhase,
 } from './lifecycle.js';
-import { desiredReleaseId, type DeploymentState, type EnvVariable } from './model.js';
+import { desiredReleaseId, phaseOnCancel, type DeploymentState, type EnvVariable } from './model.js';
 import { releasesAfter } from './status.js';
 
 /** What a user's mutation makes of a deployment; pure. A move by intent is always one of the lifecycle table. */
@@ -123,25 +122,17 @@ export function reapply(current: DeploymentState): IntentDecision {
 
 /** Back to what serves; where nothing does, to nothing. From what has reached its goal there is no way back but a rollback. */
 export function cancelRollout(current: DeploymentState): IntentDecision {
-  if (current.currentReleaseId === null) {
-    const to = ON_UNDEPLOY[current.phase];
-    if (to === 'refuse' || to === 'keep') return illegal(current.phase, 'cancelling', 'UNDEPLOYING');
-    return {
-      kind: 'applied',
-      reason: 'CancelRequested',
-      change: { desiredState: 'UNDEPLOYED', generation: current.generation + 1, ...moveTo(current, to) },
-    };
+  const to = phaseOnCancel(current);
+  const { currentReleaseId } = current;
+  if (to === 'refuse') {
+    return illegal(current.phase, 'cancelling', currentReleaseId === null ? 'UNDEPLOYING' : 'UPDATE_PENDING');
   }
-  const to = ON_CANCEL[current.phase];
-  if (to === 'refuse') return illegal(current.phase, 'cancelling', 'UPDATE_PENDING');
+  const back: DeploymentChange =
+    currentReleaseId === null ? { desiredState: 'UNDEPLOYED' } : { targetReleaseId: currentReleaseId };
   return {
     kind: 'applied',
     reason: 'CancelRequested',
-    change: {
-      ...moveTo(current, to === 'keep' ? current.phase : to),
-      generation: current.generation + 1,
-      targetReleaseId: current.currentReleaseId,
-    },
+    change: { ...moveTo(current, to), ...back, generation: current.generation + 1 },
   };
 }
 

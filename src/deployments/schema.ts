@@ -9,18 +9,14 @@ import { grantOf, type Graph } from '../graph/graph.js';
 import type { Types } from '../graph/graph-types.js';
 import { lookUpArguments, lookUpOf } from '../graph/look-up.js';
 import { reads, sameRow } from '../graph/reading/declare.js';
-import { beside, toOne, toPage, toTimeline } from '../graph/reading/fields.js';
+import { toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
-import type { HeldLock } from '../kernel/failure.js';
 import type { RolloutPhase } from '../rollouts/index.js';
 import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
 import {
-  blockedBy,
-  canDelete,
-  canRetry,
   summarise,
   type DeploymentError,
   type DeploymentOrigin,
@@ -31,9 +27,10 @@ import {
 } from './model.js';
 import { deploymentsWanted } from './reads.js';
 import { addDeploymentMutations } from './schema-mutations.js';
+import { addDeploymentStanding } from './schema-standing.js';
 import { addDeploymentStreams } from './schema-streams.js';
 
-/** Deployments in the graph: the object, its look-up and lists, its streams. Mutations: `schema-mutations.ts`. */
+/** Deployments in the graph: the object, its look-up and lists, its streams. What may be done: `schema-standing.ts`; mutations: `schema-mutations.ts`. */
 export function addDeploymentSchema(
   graph: Graph,
   commands: DeploymentCommands,
@@ -41,6 +38,7 @@ export function addDeploymentSchema(
 ): void {
   const enums = { ...addEnums(graph), rolloutPhase };
   addFields(graph, enums);
+  addDeploymentStanding(graph);
   addQueries(graph, enums);
   addDeploymentStreams(graph, enums);
   addDeploymentMutations(graph, enums, commands);
@@ -93,7 +91,7 @@ function addEnums({ builder, shared: { filters } }: Graph) {
 }
 
 function addFields(graph: Graph, enums: DeploymentEnums): void {
-  const { builder, types, shared, changes } = graph;
+  const { builder, types, changes } = graph;
   const spec = specType(graph, enums);
   const status = statusType(graph, enums);
   builder.objectFields(types.Deployment, (t) => ({
@@ -125,22 +123,6 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
     retryRequested: t.exposeBoolean('retryRequested', {
       description: 'Whether a retry was asked for and has not begun yet.',
     }),
-    canRetry: t.boolean({
-      ...reads<Row>('phase'),
-      description: 'Whether there is anything to retry now, whoever asks.',
-      resolve: canRetry,
-    }),
-    canDelete: t.boolean({
-      ...reads<Row>('phase', 'deletionRequestedAt'),
-      description: 'Whether it can be deleted now, whoever asks.',
-      resolve: canDelete,
-    }),
-    blockedBy: t.string({
-      ...reads<Row>('phase', 'deletionRequestedAt'),
-      nullable: true,
-      description: 'Why a new specification would be refused now, one sentence; null if it would be taken.',
-      resolve: blockedBy,
-    }),
     spec: t.field({ type: spec, description: 'What is wanted.', ...sameRow<Row>() }),
     status: t.field({ type: status, description: 'What was observed.', ...sameRow<Row>() }),
     runtime: t.field({
@@ -162,12 +144,6 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
         'What it is moving to. Where nothing runs (UNDEPLOYED, DELETED), what it would run: deploying again needs to name no release. Null once it runs what is wanted, or if the caller may not see it.',
       ...toOne(graph, 'RELEASE', 'targetReleaseId'),
     }),
-    lock: t.field({
-      type: shared.lock,
-      nullable: true,
-      description: 'The rollout that is changing it; null if none is.',
-      ...lockOf(graph),
-    }),
     changes: t.field({
       type: changes.page,
       description: 'What happened to it, newest first.',
@@ -176,22 +152,6 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
       ...toTimeline(graph),
     }),
   }));
-}
-
-/** As the view tells it: moments are text. */
-type StoredLock = { readonly [K in keyof HeldLock]: string };
-
-function lockOf(graph: Graph) {
-  const { extensions, resolve } = beside<StoredLock>(graph, 'lock');
-  const held = (lock: StoredLock | null): HeldLock | null =>
-    lock && { ...lock, acquiredAt: new Date(lock.acquiredAt), expiresAt: new Date(lock.expiresAt) };
-  return {
-    extensions,
-    resolve: (...args: Parameters<typeof resolve>) => {
-      const lock = resolve(...args);
-      return lock instanceof Promise ? lock.then(held) : held(lock);
-    },
-  };
 }
 
 type Row = Graph['types']['Deployment']['$inferType'];

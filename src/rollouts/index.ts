@@ -1,7 +1,9 @@
 export {
   activate,
   cancel,
+  cancellable,
   fail,
+  ROLLOUT_ENUMS,
   ROLLOUT_OPERATIONS,
   ROLLOUT_OUTCOMES,
   ROLLOUT_PHASES,
@@ -29,6 +31,8 @@ export {
   rolloutPreviousRelease,
   rolloutRead,
   rolloutState,
+  rolloutsInterruptUnchecked,
+  rolloutsPurgeUnchecked,
   rolloutsUnfinished,
   type NewRollout,
 } from './store.js';

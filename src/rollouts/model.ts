@@ -46,6 +46,12 @@ const names = <K extends string>(table: Readonly<Record<K, unknown>>) => Object.
 export const ROLLOUT_OPERATION_NAMES = names(ROLLOUT_OPERATIONS);
 export const ROLLOUT_PHASE_NAMES = names(ROLLOUT_PHASES);
 export const ROLLOUT_OUTCOME_NAMES = names(ROLLOUT_OUTCOMES);
+/** By the names that the enums have in the database. */
+export const ROLLOUT_ENUMS = {
+  RolloutOperation: ROLLOUT_OPERATION_NAMES,
+  RolloutPhase: ROLLOUT_PHASE_NAMES,
+  RolloutOutcome: ROLLOUT_OUTCOME_NAMES,
+};
 export const rolloutPhaseSchema = z.enum(ROLLOUT_PHASE_NAMES, {
   error: `must be one of ${ROLLOUT_PHASE_NAMES.join(', ')}`,
 });
@@ -107,13 +113,18 @@ export function fail(current: RolloutState, error: RolloutError, now: Date): Rol
   return { kind: 'applied', change: { outcome: 'FAILED', finishedAt: now, error }, reason: 'RolloutFailed' };
 }
 
+/** What takes down is not called off: deploy again when it is done. */
+export function cancellable(operation: RolloutOperation): boolean {
+  return operation !== 'UNDEPLOY' && operation !== 'DELETE';
+}
+
 /** Before activation it ends at once; afterwards it waits for the deployment to be back where it was. */
 export function cancel(current: RolloutState, message: string | null, now: Date): RolloutDecision {
   if (current.outcome === 'CANCELLED' || (current.outcome === null && current.cancelRequestedAt !== null)) {
     return UNCHANGED;
   }
   if (current.outcome !== null) return alreadyFinished(current, 'cancelling');
-  if (current.operation === 'UNDEPLOY' || current.operation === 'DELETE') {
+  if (!cancellable(current.operation)) {
     const text = `A rollout that is to ${current.operation.toLowerCase()} can not be cancelled.`;
     return { kind: 'refused', failure: illegal('RUNNING', 'CANCELLED', text) };
   }

@@ -1,17 +1,22 @@
-import type { PoolClient } from 'pg';
-
 import type { Grant } from '../access/grant.js';
 import { MESSAGE_MAX_BYTES } from '../kernel/conditions.js';
 import type { HeldLock } from '../kernel/failure.js';
 import { newId, type DeploymentId, type RolloutId } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { cutToBytes } from '../kernel/text.js';
-import type { Queryable } from '../store/database.js';
+import type { Database, Queryable, Transaction } from '../store/database.js';
 import { storedPart } from '../store/malformed.js';
 import type { RolloutRow } from '../store/rows.js';
 import { columnList } from '../store/tables.js';
-import { insertRow, readRowWithin, updateRow, type Settable, type Stamp } from '../store/versioned.js';
-import type { RolloutChange, RolloutOperation, RolloutPhase, RolloutState } from './model.js';
+import {
+  insertRow,
+  readRowWithin,
+  stampValues,
+  updateRow,
+  type Settable,
+  type Stamp,
+} from '../store/versioned.js';
+import type { RolloutChange, RolloutOperation, RolloutOutcome, RolloutPhase, RolloutState } from './model.js';
 import { storedRolloutErrorSchema } from './stored.js';
 
 /**
@@ -56,7 +61,7 @@ interface Taking {
 }
 
 /** Takes the lock or, for the rollout that has it, extends it. False if another one holds it; then nothing is written. */
-export async function lockTake(tx: PoolClient, _grant: Rolling, lock: Taking): Promise<boolean> {
+export async function lockTake(tx: Transaction, _grant: Rolling, lock: Taking): Promise<boolean> {
   const result = await tx.query({
     name: 'deploy_lock_take',
     text:
@@ -72,7 +77,7 @@ export async function lockTake(tx: PoolClient, _grant: Rolling, lock: Taking): P
 }
 
 /** Takes it whoever holds it: deletion pre-empts. */
-export async function lockSeize(tx: PoolClient, _grant: Rolling, lock: Taking): Promise<void> {
+export async function lockSeize(tx: Transaction, _grant: Rolling, lock: Taking): Promise<void> {
   await tx.query({
     name: 'deploy_lock_seize',
     text:
@@ -88,7 +93,7 @@ export async function lockSeize(tx: PoolClient, _grant: Rolling, lock: Taking): 
  * The fence: true, and the lock's life begun anew, only if the rollout holds it and it has not expired. What is written in
  * the same transaction is then written under the lock.
  */
-export async function lockProve(tx: PoolClient, deploymentId: string, rolloutId: string): Promise<boolean> {
+export async function lockProve(tx: Transaction, deploymentId: string, rolloutId: string): Promise<boolean> {
   const result = await tx.query({
     name: 'deploy_lock_prove',
     text:
@@ -100,7 +105,7 @@ export async function lockProve(tx: PoolClient, deploymentId: string, rolloutId:
 }
 
 /** Holds the lock's row, whoever has it, until the transaction ends: before the deployment's own row, as everywhere. */
-export async function lockRow(tx: PoolClient, deploymentId: string): Promise<void> {
+export async function lockRow(tx: Transaction, deploymentId: string): Promise<void> {
   await tx.query({
     name: 'deploy_lock_row',
     text: 'SELECT FROM deploy_lock WHERE deployment_id = $1 FOR UPDATE',
@@ -214,19 +219,87 @@ export async function rolloutLatestFailed(db: Queryable, deploymentId: string): 
   return latest?.outcome === 'FAILED' ? latest.id : null;
 }
 
-/** The release that ran last before the one named, by what succeeded; undefined if none did. */
+/** The release that last succeeded beside the one that is wanted; undefined if none did. */
 export async function rolloutPreviousRelease(
   db: Queryable,
   deploymentId: string,
-  releaseId: string | null,
 ): Promise<string | undefined> {
-  const result = await db.query<{ id: string }>({
+  const result = await db.query<{ id: string | null }>({
     name: 'rollout_previous_release',
-    text:
-      "SELECT to_release_id AS id FROM rollout WHERE deployment_id = $1 AND outcome = 'SUCCEEDED'" +
-      ' AND to_release_id IS NOT NULL AND to_release_id IS DISTINCT FROM $2' +
-      ' ORDER BY created_at DESC, id DESC LIMIT 1',
-    values: [deploymentId, releaseId],
+    text: 'SELECT previous_release_id AS id FROM deployment_attempts WHERE deployment_id = $1',
+    values: [deploymentId],
   });
-  return result.rows[0]?.id;
+  return result.rows[0]?.id ?? undefined;
+}
+
+/**
+ * Ends at most `batch` rollouts whose client fell silent: never active, older than the life of a lock, and without a lock
+ * that holds. Active ones are left: what becomes of the deployment decides their outcome. One statement; rows that somebody
+ * else is at work on are left for the next time, the lock's first, as everywhere.
+ */
+export async function rolloutsInterruptUnchecked(
+  db: Queryable,
+  batch: number,
+  stamp: Stamp,
+): Promise<number> {
+  const result = await db.query({
+    name: 'rollouts_interrupt',
+    text:
+      'WITH silent AS MATERIALIZED (SELECT r.id, r.deployment_id FROM rollout r' +
+      '   WHERE r.outcome IS NULL AND r.activated_at IS NULL' +
+      `     AND r.created_at <= now() - interval '${DEPLOY_LOCK_SECONDS} seconds'` +
+      '     AND NOT EXISTS (SELECT FROM deploy_lock l' +
+      '       WHERE l.deployment_id = r.deployment_id AND l.rollout_id = r.id AND l.expires_at > now())' +
+      '   ORDER BY r.created_at LIMIT $1),' +
+      ' expired AS MATERIALIZED (SELECT l.deployment_id, l.rollout_id FROM deploy_lock l JOIN silent s ON s.deployment_id = l.deployment_id' +
+      '   WHERE l.rollout_id = s.id AND l.expires_at <= now() FOR UPDATE OF l SKIP LOCKED),' +
+      ' ended AS (UPDATE rollout SET outcome = $2, finished_at = now(), message = $3, version = version + 1,' +
+      '     changed_by = $4, change_reason = $5, change_message = $6, trace_id = $7, change_token = $8' +
+      '   WHERE id = ANY (ARRAY(SELECT r.id FROM rollout r JOIN silent s ON s.id = r.id' +
+      '       WHERE r.outcome IS NULL AND r.activated_at IS NULL' +
+      '         AND (EXISTS (SELECT FROM expired e WHERE e.rollout_id = r.id)' +
+      '           OR NOT EXISTS (SELECT FROM deploy_lock l WHERE l.deployment_id = r.deployment_id AND l.rollout_id = r.id))' +
+      '       FOR UPDATE OF r SKIP LOCKED)) RETURNING id),' +
+      ' given_back AS (DELETE FROM deploy_lock l USING expired e, ended' +
+      '   WHERE l.deployment_id = e.deployment_id AND l.rollout_id = e.rollout_id AND ended.id = e.rollout_id)' +
+      ' SELECT id FROM ended',
+    values: [
+      batch,
+      INTERRUPTED,
+      'Nothing was heard of it until its lock had run out.',
+      ...stampValues(stamp),
+    ],
+  });
+  return result.rows.length;
+}
+const INTERRUPTED: RolloutOutcome = 'INTERRUPTED';
+
+/**
+ * Takes away at most `batch` rollouts of deployments that were deleted before `cutoff`, through the log: a version that
+ * says who and why, then the row. Those of a deployment that the log forgot already go with it, unsaid.
+ */
+export async function rolloutsPurgeUnchecked(
+  database: Pick<Database, 'inTransaction'>,
+  cutoff: Date,
+  batch: number,
+  stamp: Stamp,
+): Promise<number> {
+  return database.inTransaction(async (tx) => {
+    const marked = await tx.query<{ id: string }>({
+      name: 'rollouts_purge_mark',
+      text:
+        'UPDATE rollout SET deleted_at = now(), version = version + 1,' +
+        ' changed_by = $3, change_reason = $4, change_message = $5, trace_id = $6, change_token = $7' +
+        ' WHERE id = ANY (ARRAY(SELECT r.id FROM deployment d JOIN rollout r ON r.deployment_id = d.id' +
+        '   WHERE d.deleted_at < $1 ORDER BY d.deleted_at LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING id',
+      values: [cutoff, batch, ...stampValues(stamp)],
+    });
+    const ids = marked.rows.map(({ id }) => id);
+    await tx.query({
+      name: 'rollouts_purge',
+      text: 'DELETE FROM rollout WHERE id = ANY ($1)',
+      values: [ids],
+    });
+    return ids.length;
+  });
 }

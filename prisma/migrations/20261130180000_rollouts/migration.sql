@@ -42,11 +42,17 @@ CREATE TABLE "rollout" (
     "change_token" TEXT,
     CONSTRAINT "rollout_pkey" PRIMARY KEY ("id")
 ) WITH (fillfactor = 80);
--- What a deployment is in the middle of: rollouts without an outcome, for the reconciler.
-CREATE INDEX "rollout_unfinished_idx" ON "rollout"("deployment_id") WHERE "outcome" IS NULL;
+-- At most one unfinished rollout for each deployment: whoever takes an expired lock ends the one before in the same transaction.
+CREATE UNIQUE INDEX "rollout_unfinished_key" ON "rollout"("deployment_id") WHERE "outcome" IS NULL;
 CREATE INDEX "rollout_created_at_id_idx" ON "rollout"("created_at", "id");
 CREATE INDEX "rollout_namespace_created_at_id_idx" ON "rollout"("namespace", "created_at", "id");
 CREATE INDEX "rollout_deployment_id_created_at_id_idx" ON "rollout"("deployment_id", "created_at", "id");
+-- Lists by what is rare: a failure, a rollback, what is being built, what moved to a release. The first also has what is not
+-- finished, for the reconciler.
+CREATE INDEX "rollout_outcome_created_at_id_idx" ON "rollout"("outcome", "created_at", "id");
+CREATE INDEX "rollout_operation_created_at_id_idx" ON "rollout"("operation", "created_at", "id");
+CREATE INDEX "rollout_phase_created_at_id_idx" ON "rollout"("phase", "created_at", "id");
+CREATE INDEX "rollout_to_release_id_created_at_id_idx" ON "rollout"("to_release_id", "created_at", "id");
 ALTER TABLE "deploy_lock" ADD CONSTRAINT "deploy_lock_deployment_id_fkey" FOREIGN KEY ("deployment_id") REFERENCES "deployment"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "rollout" ADD CONSTRAINT "rollout_deployment_id_fkey" FOREIGN KEY ("deployment_id") REFERENCES "deployment"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "rollout" ADD CONSTRAINT "rollout_from_release_id_fkey" FOREIGN KEY ("from_release_id") REFERENCES "release"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
@@ -72,6 +78,17 @@ $$;
 CREATE VIEW "deploy_lock_held" AS
 SELECT l.deployment_id, jsonb_build_object('deploymentId', l.deployment_id, 'rolloutId', l.rollout_id, 'startedBy', l.started_by, 'acquiredAt', l.acquired_at, 'expiresAt', l.expires_at) AS lock
 FROM public.deploy_lock l WHERE NOT public.slipway_lock_free(l.rollout_id, l.expires_at);
+-- What may be done about the rollouts of a deployment: the one that is under way, and the release that last succeeded beside
+-- the one that is wanted.
+CREATE VIEW "deployment_attempts" AS
+SELECT d.id AS deployment_id,
+    (SELECT jsonb_build_object('operation', r.operation, 'active', r.activated_at IS NOT NULL, 'cancelRequested', r.cancel_requested_at IS NOT NULL)
+       FROM public.rollout r WHERE r.deployment_id = d.id AND r.outcome IS NULL) AS unfinished,
+    (SELECT r.to_release_id FROM public.rollout r
+      WHERE r.deployment_id = d.id AND r.outcome = 'SUCCEEDED' AND r.to_release_id IS NOT NULL
+        AND r.to_release_id IS DISTINCT FROM coalesce(d.target_release_id, d.current_release_id)
+      ORDER BY r.created_at DESC, r.id DESC LIMIT 1) AS previous_release_id
+FROM public.deployment d;
 
 -- The log's writer ---------------------------------------------------------------------------------------------------
 -- As for every other kind. A rollout's state in the log is its outcome, and until it has one its phase.
@@ -119,7 +136,7 @@ DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'slipway_read') THEN
         GRANT SELECT (id, namespace, deployment_id, operation, phase, activated_at, cancel_requested_at, outcome, from_release_id, to_release_id, source, log_url, parent_rollout_id, started_by, finished_at, message, error, deleted_at, version, created_at, updated_at) ON "rollout" TO slipway_read;
-        GRANT SELECT ON "deploy_lock_held" TO slipway_read;
+        GRANT SELECT ON "deploy_lock_held", "deployment_attempts" TO slipway_read;
     END IF;
 EXCEPTION
     WHEN insufficient_privilege THEN

@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import {
-  checkStoredPhases,
-  DEPLOYMENT_PHASES,
-  deploymentsPurgeUnchecked,
-} from '../../../src/deployments/index.js';
+import { DEPLOYMENT_PHASES, deploymentsPurgeUnchecked } from '../../../src/deployments/index.js';
 import { runtimesPurgeUnchecked, runtimesSweepUnchecked } from '../../../src/runtimes/index.js';
 import type { Database } from '../../../src/store/database.js';
 import { local, someone } from '../../support/callers.js';
@@ -262,15 +258,5 @@ describe('intents of users', () => {
       await deploymentsPurgeUnchecked(store.pool, far, 1_000);
       expect(await stored(store, deployment.id)).toEqual(deployment);
     });
-  });
-
-  it('checkStoredPhases passes the database of this version, and names what another one has', async () => {
-    await expect(checkStoredPhases(store.pool)).resolves.toBeUndefined();
-    await store.pool.query(`ALTER TYPE "DeploymentPhase" ADD VALUE 'DREAMING'`);
-    await expect(checkStoredPhases(store.pool)).rejects.toThrow('it has unknown DREAMING');
-    await store.pool.query(`ALTER TYPE "DeploymentPhase" RENAME VALUE 'ERROR' TO 'MISTAKE'`);
-    await expect(checkStoredPhases(store.pool)).rejects.toThrow(
-      'the database lacks ERROR; it has unknown DREAMING, MISTAKE',
-    );
   });
 });

@@ -143,7 +143,7 @@ describe('rollouts', () => {
         toReleaseId: null,
       });
       expect((await stored(store, deployment.id)).version).toBe(deployment.version);
-      for (const phase of ['BUILDING', 'PUSHING', 'BUILDING']) {
+      for (const phase of ['BUILDING', 'PUSHING', 'BUILDING'] as const) {
         expect(valueOf(await domain.setRolloutPhase(local, { id: begun.id, phase }))).toMatchObject({
           phase,
         });
@@ -277,7 +277,7 @@ describe('rollouts', () => {
   it('are nobody’s business in other namespaces', async () => {
     const { deployment } = await aRunning();
     const begun = valueOf(await domain.beginRollout(local, { id: deployment.id }));
-    const elsewhere = someone({ roles: ['DEPLOYER'], namespaces: new Set(['other']) });
+    const elsewhere = someone({ roles: ['DEPLOYER'], namespaces: ['other'] });
     expect(failureOf(await domain.cancelRollout(elsewhere, { id: begun.id }))).toMatchObject({
       kind: 'NotFound',
     });
