@@ -63,7 +63,7 @@ export async function takeLock(
   }
   if (await lockTake(tx, grant, lock)) return undefined;
   const held = await lockHeld(tx, deployment.id);
-  // Given back between the two statements.
+  // A take that is refused holds the lock's row, so only what was written past the server can have freed it since.
   if (held === undefined) return 'again';
   const { phase, ...holder } = held;
   const doing = phase === null ? '' : `, ${phase}`;

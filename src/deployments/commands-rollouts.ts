@@ -85,7 +85,7 @@ export function rolloutCommands(parts: Parts): RolloutCommands {
           operation: driven.rollout.operation,
         });
         if (held) return held;
-        // It may have ended before the lock was ours: without a change of its own, no write would say so.
+        // Without a lock there was no row to hold: it may have ended since, and no write of its own would say so.
         const { tx, grant, rollout } = driven;
         if ((await rolloutRead(tx, grant, parsed.value.id))?.version !== rollout.version) return 'again';
         return write(driven, decision);
@@ -102,11 +102,9 @@ export function rolloutCommands(parts: Parts): RolloutCommands {
       const parsed = validated(failRolloutSchema, input);
       if (!parsed.done) return parsed;
       const { code = 'Failed', message } = parsed.value;
-      return drive(parts, caller, 'failRollout', parsed.value, async (driven) => {
-        await holdLock(driven.tx, driven.rollout.deploymentId);
-        const decision = fail(rolloutState(driven.rollout), { code, message }, driven.now);
-        return end(driven, decision);
-      });
+      return drive(parts, caller, 'failRollout', parsed.value, (driven) =>
+        end(driven, fail(rolloutState(driven.rollout), { code, message }, driven.now)),
+      );
     },
     async cancelRollout(caller, input) {
       const parsed = validated(cancelRolloutSchema, input);
@@ -186,6 +184,10 @@ async function drive(
     input,
     codec: CODEC,
     async once(tx) {
+      const found = await rolloutRead(tx, grant, input.id);
+      if (!found) return notFound('rollout');
+      // Whoever takes the lock over ends it meanwhile, so what counts is what it is once the lock's row is held.
+      await holdLock(tx, found.deploymentId);
       const rollout = await rolloutRead(tx, grant, input.id);
       if (!rollout) return notFound('rollout');
       const { expectedVersion } = input;
@@ -282,7 +284,6 @@ async function cancelOnce(
   message: string | null,
 ): Promise<RolloutOutcomeOf<RolloutRow> | 'again'> {
   const { tx, grant, rollout, now } = driven;
-  await holdLock(tx, rollout.deploymentId);
   const decision = cancel(rolloutState(rollout), message, now);
   if (decision.kind !== 'applied' || rollout.activatedAt === null) return end(driven, decision);
 

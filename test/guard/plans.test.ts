@@ -105,7 +105,6 @@ describe('the plan of every statement on a large fleet', () => {
     ['deployment_exceptional_idx', 'deployment'],
     ['deployment_name_id_idx', 'deployment'],
     ['deployment_deleted_at_idx', 'deployment'],
-    ['rollout_deployment_id_created_at_id_idx', 'rollout'],
   ])('is told apart from the one without %s', async (index, table) => {
     const verdicts: Verdict[] = [];
     for (const one of asked) {
