@@ -99,7 +99,8 @@ export async function startSlipway(
 
 function openStoreOf(config: Config, log: Log): Promise<Store> {
   const { dataDir } = config.server;
-  return openStore({ ...config.database, dataDir, migrations: MIGRATIONS, log });
+  const requestMs = config.limits.requestTimeoutSeconds * 1_000;
+  return openStore({ ...config.database, dataDir, requestMs, migrations: MIGRATIONS, log });
 }
 
 /** For the command beside the database: makes a token without a server, whether one runs meanwhile or not. */
@@ -181,7 +182,7 @@ interface Serving extends Pick<Composition, 'log' | 'clock' | 'store'> {
 async function startTransport(config: Config, parts: Serving): Promise<Transport> {
   const { log, clock, feed, auth } = parts;
   const { database } = parts.store;
-  const reads = publicReads(database);
+  const reads = publicReads(database, log);
   const schema = buildGraph(graphDeps(config, parts, reads));
 
   const metrics = createMetrics();

@@ -15,7 +15,6 @@ import { loop, MORE, type Loop } from './sweeps.js';
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the rows of deleted objects stay, for those who ask for them. */
 const DELETED_KEPT_MS = 7 * DAY_MS;
-const IDEMPOTENCY_KEPT_MS = DAY_MS;
 /** Rows of one statement: small enough never to hold up a writer. */
 const BATCH = 500;
 /** Statements of one run: a server that stops waits for no more. */
@@ -79,7 +78,7 @@ export function startLoops(
           () => rolloutsPurgeUnchecked(database, ago(DELETED_KEPT_MS), BATCH, purged),
           () => deploymentsPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
           () => runtimesPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
-          () => idempotencyPurgeUnchecked(database.pool, ago(IDEMPOTENCY_KEPT_MS), BATCH),
+          () => idempotencyPurgeUnchecked(database.pool, BATCH),
         ),
       deps,
     ),

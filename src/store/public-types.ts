@@ -1,4 +1,5 @@
 import type { Predicate } from '../kernel/filter.js';
+import type { ReadTurns } from '../kernel/read-turns.js';
 import { getDatamodel } from './generated/pothos.js';
 import type GeneratedTypes from './generated/pothos.js';
 import type { Rows, VersionedTable as PublicTable } from './rows.js';
@@ -278,8 +279,11 @@ export interface TimelineResult {
  */
 export interface PublicReads {
   /** One list after the other, in no particular order. */
-  rows(reads: readonly { readonly wanted: Wanted; readonly rows: RowsRead }[]): Promise<readonly ReadRow[]>;
-  page(page: PageRead): Promise<PageResult>;
+  rows(
+    reads: readonly { readonly wanted: Wanted; readonly rows: RowsRead }[],
+    turns: ReadTurns,
+  ): Promise<readonly ReadRow[]>;
+  page(page: PageRead, turns: ReadTurns): Promise<PageResult>;
   /** What belongs to a row that is there already: a row of nothing but that. */
-  beside(row: Readonly<Record<string, string | null>>, rows: RowsRead): Promise<ReadRow>;
+  beside(row: Readonly<Record<string, string | null>>, rows: RowsRead, turns: ReadTurns): Promise<ReadRow>;
 }

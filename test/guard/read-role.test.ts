@@ -1,3 +1,5 @@
+import { readTurns } from '../../src/kernel/read-turns.js';
+import { silentLog } from '../../src/kernel/log.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/store/database.js';
@@ -54,11 +56,11 @@ describe('the read role', () => {
     await expect(
       database.prisma.deployment.findFirst({ select: { id: true, internal: true } }),
     ).rejects.toThrow(/permission denied|denied access/i);
-    const reads = publicReads(database);
+    const reads = publicReads(database, silentLog);
     for (const table of VERSIONED) {
       const wanted = { table, namespaces: 'all', ids: [planted.ids[table]], deleted: true } as const;
       const columns = [...Object.keys(TABLES[table]), ...Object.keys(BESIDE[table] ?? {})];
-      const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }]);
+      const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }], readTurns());
       expect(rows).toHaveLength(1);
       expect(Object.keys(rows[0] ?? {}).sort()).toEqual(columns.sort());
     }

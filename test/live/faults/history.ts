@@ -8,7 +8,13 @@ import { dirname } from 'node:path';
 /** What a stream takes: every transition of a deployment's phase, or the newest state of every deployment. */
 export type StreamMode = 'EVERY' | 'LATEST';
 
-export type Entry = { readonly n: number; readonly who: string; readonly server: string } & Deed;
+export type Entry = {
+  readonly n: number;
+  /** By the clock that the database on this machine tells time by. */
+  readonly ms: number;
+  readonly who: string;
+  readonly server: string;
+} & Deed;
 
 export type Deed =
   /** A mutation. `op` is written into the change that it makes; sent again with an idempotency key it stays the same. */
@@ -59,7 +65,7 @@ export function createRecorder(): Recorder {
       if (entries.length >= ENTRIES_MAX) throw new Error(`a history holds at most ${ENTRIES_MAX} entries`);
       counts.set(deed.type, (counts.get(deed.type) ?? 0) + 1);
       const kept = 'cursor' in deed ? { ...deed, cursor: shared(deed.cursor) } : deed;
-      entries.push({ n: entries.length, who, server, ...kept });
+      entries.push({ n: entries.length, ms: Date.now(), who, server, ...kept });
     },
     count: (type) => counts.get(type) ?? 0,
     save(file, log) {
