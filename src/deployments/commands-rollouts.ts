@@ -134,8 +134,9 @@ async function begin(
       const row = await deploymentRead(tx, grant, wanted.id);
       if (!row) return notFound('deployment');
       const { expectedVersion } = wanted;
-      if (expectedVersion !== undefined && expectedVersion !== row.version)
+      if (expectedVersion !== undefined && expectedVersion !== row.version) {
         return versionConflict('deployment', row);
+      }
       const failure = refusesNewSpec(deploymentState(row));
       if (failure) return refused(failure);
       const attempt = {

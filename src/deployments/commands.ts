@@ -213,8 +213,9 @@ async function intend(
       const row = await deploymentRead(tx, grant, intent.id);
       if (!row) return notFound('deployment');
       const { expectedVersion, message } = intent;
-      if (expectedVersion !== undefined && expectedVersion !== row.version)
+      if (expectedVersion !== undefined && expectedVersion !== row.version) {
         return versionConflict('deployment', row);
+      }
       const now = parts.clock.now();
       const decision = intention.decide(deploymentState(row), now);
       if (decision.kind === 'refused') return refused(decision.failure);

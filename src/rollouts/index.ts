@@ -4,16 +4,11 @@ export {
   cancellable,
   fail,
   ROLLOUT_ENUMS,
-  ROLLOUT_OPERATIONS,
-  ROLLOUT_OUTCOMES,
-  ROLLOUT_PHASES,
   rolloutPhaseSchema,
   setPhase,
   settled,
   type RolloutDecision,
-  type RolloutError,
   type RolloutOperation,
-  type RolloutOutcome,
   type RolloutPhase,
   type Settlement,
 } from './model.js';
@@ -34,5 +29,4 @@ export {
   rolloutsInterruptUnchecked,
   rolloutsPurgeUnchecked,
   rolloutsUnfinished,
-  type NewRollout,
 } from './store.js';

@@ -184,8 +184,10 @@ function addQueries(graph: Graph, enums: RolloutEnums): void {
         filter: t.arg({ type: enums.filter, description: 'Which ones. Null: all.' }),
         orderBy: t.arg({ type: shared.creationOrder, description: 'In which order. Null: oldest first.' }),
       },
-      ...toPage(graph, 'deploymentId', (args, context) =>
-        wantedOf(context, (args as { filter?: RolloutFilter | null }).filter),
+      ...toPage(
+        graph,
+        'deploymentId',
+        (args, context) => wantedOf(context, (args as { filter?: RolloutFilter | null }).filter), // as declared above
       ),
     }),
   );
