@@ -14,6 +14,7 @@ const OPTIONAL_DATES: { readonly [K in ObjectKind]: readonly (keyof Projections[
   DEPLOYMENT: ['deletionRequestedAt', 'deletedAt'],
   AGENT: ['deletedAt', 'lastHeartbeatAt'],
   TOKEN: ['expiresAt', 'revokedAt'],
+  ROLLOUT: ['activatedAt', 'cancelRequestedAt', 'finishedAt', 'deletedAt'],
 };
 const OPS = ['INSERT', 'UPDATE', 'DELETE'] as const;
 /** What a change costs beside its payload, roughly, in bytes. */

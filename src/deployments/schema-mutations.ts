@@ -7,7 +7,9 @@ import { INPUT_WORDS } from '../graph/input-words.js';
 import { addMutation, addPayload } from '../graph/mutation.js';
 import type { FailureKind } from '../kernel/failure.js';
 import type { AppliedDeployment, ApplyResult, DeploymentCommands } from './commands.js';
+import type { RolloutPhase } from '../rollouts/index.js';
 import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
+import { addRolloutMutations } from './schema-rollouts.js';
 import type { DeploymentPhase } from './lifecycle.js';
 
 /** Writes of deployments: what users intend, and what controllers report. */
@@ -21,12 +23,14 @@ const FAILURES = [
 
 interface Enums {
   readonly phase: EnumRef<Types, DeploymentPhase>;
+  readonly rolloutPhase: EnumRef<Types, RolloutPhase>;
 }
 
 export function addDeploymentMutations(graph: Graph, enums: Enums, commands: DeploymentCommands): void {
   addPatchStatus(graph, enums, commands);
-  addApply(graph, commands);
+  const release = addApply(graph, commands);
   addIntents(graph, commands);
+  addRolloutMutations(graph, { release, rolloutPhase: enums.rolloutPhase }, commands);
 }
 
 function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, commands: DeploymentCommands): void {
@@ -113,7 +117,7 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, command
   });
 }
 
-function addApply({ builder, types }: Graph, commands: DeploymentCommands): void {
+function addApply({ builder, types }: Graph, commands: DeploymentCommands) {
   const variable = builder.inputType('EnvironmentVariableInput', {
     description: 'One environment variable.',
     fields: (t) => ({
@@ -197,9 +201,10 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     object: 'DEPLOYMENT',
     input,
     payload,
-    failures: [...FAILURES, 'Terminating'],
+    failures: [...FAILURES, 'Terminating', 'LockHeld'],
     run: (caller, value) => commands.applyDeployment(caller, value),
   });
+  return release;
 }
 
 function addIntents({ builder, types }: Graph, commands: DeploymentCommands): void {
@@ -225,7 +230,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: [...FAILURES, 'Terminating'],
+    failures: [...FAILURES, 'Terminating', 'LockHeld'],
     run: (caller, value) => commands.undeployDeployment(caller, value),
   });
   addMutation(builder, 'retryDeployment', {
@@ -239,7 +244,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: FAILURES,
+    failures: [...FAILURES, 'LockHeld'],
     run: (caller, value) => commands.retryDeployment(caller, value),
   });
   const mode = addEnum<DeleteMode>(builder, 'DeleteMode', 'What deleting a deployment does with what runs.', {

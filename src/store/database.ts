@@ -3,6 +3,9 @@ import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg';
 
 import { PrismaClient } from './generated/prisma/client.js';
 
+/** The connection of an open transaction. */
+export type Transaction = PoolClient;
+
 /** What a statement can be run on: the pool (commits by itself) or one connection inside a transaction. */
 export interface Queryable {
   query<R extends QueryResultRow>(statement: Statement): Promise<QueryResult<R>>;

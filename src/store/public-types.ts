@@ -103,6 +103,29 @@ export const PUBLIC_COLUMNS = {
     updatedAt: true,
   },
   TokenUse: { tokenId: true, lastUsedAt: true },
+  Rollout: {
+    id: true,
+    namespace: true,
+    deploymentId: true,
+    operation: true,
+    phase: true,
+    activatedAt: true,
+    cancelRequestedAt: true,
+    outcome: true,
+    fromReleaseId: true,
+    toReleaseId: true,
+    source: true,
+    logUrl: true,
+    parentRolloutId: true,
+    startedBy: true,
+    finishedAt: true,
+    message: true,
+    error: true,
+    deletedAt: true,
+    version: true,
+    createdAt: true,
+    updatedAt: true,
+  },
 } as const satisfies {
   readonly [M in keyof GeneratedTypes]?: { readonly [C in keyof GeneratedTypes[M]['Shape']]?: true };
 };
@@ -111,11 +134,12 @@ export const PUBLIC_COLUMNS = {
 interface PublicRelations {
   Runtime: 'deployments';
   Release: never;
-  Deployment: 'runtime' | 'currentRelease' | 'targetRelease';
+  Deployment: 'runtime' | 'currentRelease' | 'targetRelease' | 'rollouts';
   Agent: 'liveness';
   AgentLiveness: never;
   Token: 'use';
   TokenUse: never;
+  Rollout: 'deployment' | 'fromRelease' | 'toRelease';
 }
 
 export type PublicModelName = keyof typeof PUBLIC_COLUMNS;

@@ -14,13 +14,14 @@ const DENIED = { code: '42501' };
 const INTERNAL_TABLES = [
   'runtime_internal',
   'deployment_internal',
+  'deploy_lock',
   'agent_internal',
   'token_secret',
   'change_payload',
   'log_state',
   'idempotency_record',
 ];
-const VERSIONED = ['runtime', 'release', 'deployment', 'agent', 'token'];
+const VERSIONED = ['runtime', 'release', 'deployment', 'agent', 'token', 'rollout'] as const;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -56,7 +57,7 @@ describe('the read role', () => {
       database.prisma.deployment.findFirst({ select: { id: true, internal: true } }),
     ).rejects.toThrow(/permission denied|denied access/i);
     const reads = publicReads(database, silentLog);
-    for (const table of ['runtime', 'release', 'deployment', 'agent', 'token'] as const) {
+    for (const table of VERSIONED) {
       const wanted = { table, namespaces: 'all', ids: [planted.ids[table]], deleted: true } as const;
       const columns = [...Object.keys(TABLES[table]), ...Object.keys(BESIDE[table] ?? {})];
       const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }], readTurns());

@@ -123,7 +123,8 @@ export function createReader(reads: PublicReads): Reader {
     },
     column(row, column, context, info) {
       if (row[column] !== undefined) return row[column];
-      const rows = boundRows(fieldSelection(info), { context, info });
+      // The rest of what the field is made of stands in the row.
+      const rows = boundRows({ ...fieldSelection(info), columns: new Set([column]) }, { context, info });
       return reads.beside({ id: row.id }, rows, context.turns).then((read) => read[column] ?? null);
     },
   };
