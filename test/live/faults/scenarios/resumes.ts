@@ -22,11 +22,11 @@ export const resumes = scenario({
     rounds: 50,
     servers: 2,
     killEvery: 10,
-    settle: 20,
+    settle: 10,
     leavesPerMille: 1,
-    idleMs: 10_000,
+    idleMs: 6_000,
     besideMs: 1_000,
-    paceMs: 200,
+    paceMs: 150,
   },
   rounds: 'rounds',
   run: (context, size) =>
@@ -39,7 +39,7 @@ export const resumes = scenario({
       run.write(2, { paceMs: size.paceMs });
       run.writeBeside({ paceMs: size.besideMs });
       for (let round = 1; round <= size.rounds; round += 1) {
-        const goal = run.resumes + size.clients;
+        const before = new Map(run.clients.map((client) => [client, client.resumes]));
         for (const server of run.fleet.servers) {
           let fault = run.random.pick(FAULTS);
           run.fault(fault, server.name);
@@ -56,7 +56,7 @@ export const resumes = scenario({
         }
         // Reads of the writers are cut as well: only streams count.
         await run.until(
-          () => run.resumes >= goal && run.clients.every((client) => client.open),
+          () => run.clients.every((client) => client.resumes > (before.get(client) ?? 0)),
           'everybody has resumed',
         );
         await run.progress(size.settle);
