@@ -25,6 +25,7 @@ import {
 } from './internals.js';
 import { DEPLOYMENT_PHASES } from './lifecycle.js';
 import type { DeploymentState, DeploymentStatus } from './model.js';
+import { rowWithStatus, stateWithStatus } from './next-row.js';
 import {
   storedEnvironmentInfoSchema,
   storedEnvSchema,
@@ -148,15 +149,9 @@ export async function deploymentPatchStatus(
 }
 
 function withStatus(decidedOn: DeploymentRow, status: DeploymentStatus, updatedAt: Date): DeploymentRow {
-  // The columns of a status have the names of its fields, and JSON as it was written is JSON as it is read.
-  const row = {
-    ...decidedOn,
-    ...status,
-    version: decidedOn.version + 1,
-    updatedAt,
-  } as unknown as DeploymentRow;
+  const row = rowWithStatus(decidedOn, status, updatedAt);
   const known = states.get(decidedOn);
-  if (known) states.set(row, { ...known, ...status });
+  if (known) states.set(row, stateWithStatus(known, status));
   return row;
 }
 
