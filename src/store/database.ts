@@ -2,11 +2,14 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg';
 
 import { PrismaClient } from './generated/prisma/client.js';
+import { lanesOf } from './lanes.js';
 
 /** What a statement can be run on: the pool (commits by itself) or one connection inside a transaction. */
 export interface Queryable {
-  query<R extends QueryResultRow>(statement: Statement): Promise<QueryResult<R>>;
+  query<R extends QueryResultRow>(statement: Statement): Promise<Answered<R>>;
 }
+
+export type Answered<R extends QueryResultRow> = Pick<QueryResult<R>, 'rows' | 'rowCount'>;
 
 export interface Statement {
   /** Named statements are parsed once a connection. Same name, same text: names carry everything the text depends on. */
@@ -24,6 +27,8 @@ export type Isolation = 'READ COMMITTED' | 'REPEATABLE READ' | 'SERIALIZABLE';
 export interface Database {
   /** Writes that commit by themselves; tells the feed of this process afterwards. */
   readonly writer: Queryable;
+  /** Single statements that commit by themselves and write no change: nobody is told. */
+  readonly quiet: Queryable;
   /** The owner's pool: log reads, sweeps and everything that is no write of an object. */
   readonly pool: Pool;
   /** The read role's pool. */
@@ -46,6 +51,7 @@ export function openDatabase(pools: { readonly pool: Pool; readonly readPool: Po
   const committed = () => {
     for (const listener of listeners) listener();
   };
+  const lanes = lanesOf(pool);
   const prisma = new PrismaClient({
     adapter: new PrismaPg(readPool),
     // Its other formats repeat the query in every error, with what clients asked for in it.
@@ -56,9 +62,10 @@ export function openDatabase(pools: { readonly pool: Pool; readonly readPool: Po
     pool,
     readPool,
     prisma,
+    quiet: lanes,
     writer: {
       async query<R extends QueryResultRow>(statement: Statement) {
-        const result = await pool.query<R>(statement);
+        const result = await lanes.query<R>(statement);
         committed();
         return result;
       },

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 
+import { lanesOf } from './lanes.js';
+
 /**
  * Statements whose texts clients have a hand in. A prepared one saves parsing and planning, and stays in its session:
  * both what this process remembers and what a session holds have a bound, however many shapes are asked for.
@@ -33,6 +35,7 @@ export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): N
     maxSize: REMEMBERED_CHARACTERS,
     sizeCalculation: (_value, text) => text.length,
   });
+  const lanes = lanesOf(pool);
   const prepared = new WeakMap<PoolClient, Set<string>>();
 
   function nameOf(text: string): string | undefined {
@@ -55,23 +58,9 @@ export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): N
   return {
     async row(text, values, prepare) {
       const name = prepare ? nameOf(text) : undefined;
-      const session = await pool.connect();
-      let end = false;
-      try {
-        const query = { text, values: [...values], rowMode: 'array' as const, types: TEXTS };
-        const { rows } = await session.query<(string | null)[]>(
-          name === undefined ? query : { ...query, name },
-        );
-        if (name !== undefined) end = noteIn(session, name);
-        return rows[0] ?? [];
-      } catch (error) {
-        end = true; // as the pool's own `query` does
-        throw error;
-      } finally {
-        session.release(end);
-      }
+      if (name === undefined) return (await lanes.cells({ text, values }))[0] ?? [];
+      const rows = await lanes.cells({ name, text, values }, (session) => !noteIn(session, name));
+      return rows[0] ?? [];
     },
   };
 }
-
-const TEXTS = { getTypeParser: () => (text: string) => text };
