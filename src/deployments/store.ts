@@ -24,8 +24,7 @@ import {
   type DeploymentInternalPatch,
 } from './internals.js';
 import { DEPLOYMENT_PHASES } from './lifecycle.js';
-import type { DeploymentState, DeploymentStatus } from './model.js';
-import { rowWithStatus, stateWithStatus } from './next-row.js';
+import { stateWithStatus, type DeploymentState, type DeploymentStatus } from './model.js';
 import {
   storedEnvironmentInfoSchema,
   storedEnvSchema,
@@ -153,6 +152,39 @@ function withStatus(decidedOn: DeploymentRow, status: DeploymentStatus, updatedA
   const known = states.get(decidedOn);
   if (known) states.set(row, stateWithStatus(known, status));
   return row;
+}
+
+/** Written out by name: to copy an object with so many fields costs more than all that a patch decides. */
+function rowWithStatus(from: DeploymentRow, status: DeploymentStatus, updatedAt: Date): DeploymentRow {
+  const row = {
+    id: from.id,
+    namespace: from.namespace,
+    name: from.name,
+    app: from.app,
+    origin: from.origin,
+    runtimeId: from.runtimeId,
+    labels: from.labels,
+    generation: from.generation,
+    desiredState: from.desiredState,
+    env: from.env,
+    runtimeConfig: from.runtimeConfig,
+    phase: status.phase,
+    conditions: status.conditions,
+    observedGeneration: status.observedGeneration,
+    observedRuntime: status.observedRuntime,
+    environmentInfo: status.environmentInfo,
+    error: status.error,
+    currentReleaseId: status.currentReleaseId,
+    targetReleaseId: status.targetReleaseId,
+    retryRequested: status.retryRequested,
+    protocolVersion: from.protocolVersion,
+    deletionRequestedAt: from.deletionRequestedAt,
+    deletedAt: status.deletedAt,
+    version: from.version + 1,
+    createdAt: from.createdAt,
+    updatedAt,
+  } satisfies Record<keyof DeploymentRow, unknown>;
+  return row as unknown as DeploymentRow; // JSON as it was written is JSON as it is read
 }
 
 function jsonOrNull(value: unknown): string | null {

@@ -1,22 +1,11 @@
 import { PrismaPg } from '@prisma/adapter-pg';
-import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
 import { PrismaClient } from './generated/prisma/client.js';
 import { lanesOf } from './lanes.js';
+import type { Queryable, Statement } from './queryable.js';
 
-/** What a statement can be run on: the pool (commits by itself) or one connection inside a transaction. */
-export interface Queryable {
-  query<R extends QueryResultRow>(statement: Statement): Promise<Answered<R>>;
-}
-
-export type Answered<R extends QueryResultRow> = Pick<QueryResult<R>, 'rows' | 'rowCount'>;
-
-export interface Statement {
-  /** Named statements are parsed once a connection. Same name, same text: names carry everything the text depends on. */
-  readonly name?: string;
-  readonly text: string;
-  readonly values?: unknown[];
-}
+export type { Answered, Queryable, Statement } from './queryable.js';
 
 export type Isolation = 'READ COMMITTED' | 'REPEATABLE READ' | 'SERIALIZABLE';
 

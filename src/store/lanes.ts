@@ -1,6 +1,6 @@
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
 
-import type { Answered, Queryable, Statement } from './database.js';
+import type { Answered, Queryable, Statement } from './queryable.js';
 import { PreparedCall, type Call, type Cells, type Column } from './prepared-call.js';
 
 /**
@@ -27,9 +27,9 @@ interface Task {
   patience: NodeJS.Timeout | undefined;
 }
 
-export function lanesOf(pool: Pool): Lanes {
-  const lanes = new Sessions(pool);
-  const known = new Map<string, readonly Field[]>();
+export function lanesOf(pool: Pool, waitMs = WAIT_MS): Lanes {
+  const lanes = new Sessions(pool, waitMs);
+  const known = new Map<string, { readonly text: string; readonly fields: readonly Field[] }>();
 
   function run(
     statement: Call,
@@ -51,13 +51,14 @@ export function lanesOf(pool: Pool): Lanes {
       return (await run(statement, false, keep)).rows;
     },
     async query<R extends QueryResultRow>(statement: Statement): Promise<Answered<R>> {
-      const { name } = statement;
-      const remembered = name === undefined ? undefined : known.get(name);
+      const { name, text } = statement;
+      const found = name === undefined ? undefined : known.get(name);
+      const remembered = found?.text === text ? found.fields : undefined;
       const { rows, rowCount, columns } = await run(statement, remembered === undefined);
       const fields = remembered ?? columns.map(fieldOf);
       if (name !== undefined && remembered === undefined) {
         if (known.size >= KNOWN_MAX) known.clear();
-        known.set(name, fields);
+        known.set(name, { text, fields });
       }
       return { rowCount, rows: rows.map((cells) => rowOf(fields, cells) as R) }; // the caller's statement says so
     },
@@ -86,6 +87,7 @@ function rowOf(fields: readonly Field[], cells: Cells): Record<string, unknown> 
 
 class Sessions {
   readonly #pool: Pool;
+  readonly #waitMs: number;
   readonly #waiting: Task[] = [];
   readonly #at = new Map<PreparedCall, { readonly session: PoolClient; readonly task: Task }>();
   #spare: PoolClient[] = [];
@@ -97,8 +99,9 @@ class Sessions {
   readonly #heard = new WeakSet<PoolClient>();
   readonly #broken = new WeakSet<PoolClient>();
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, waitMs: number) {
     this.#pool = pool;
+    this.#waitMs = waitMs;
   }
 
   start(task: Task): void {
@@ -112,7 +115,7 @@ class Sessions {
       const at = this.#waiting.indexOf(task);
       if (at >= 0) this.#waiting.splice(at, 1);
       task.fail(new Error('timeout exceeded when waiting for a database session'));
-    }, WAIT_MS);
+    }, this.#waitMs);
     this.#waiting.push(task);
     this.#ask();
   }

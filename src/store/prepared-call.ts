@@ -1,6 +1,6 @@
 import type { Connection, Submittable } from 'pg';
 
-import type { Statement } from './database.js';
+import type { Statement } from './queryable.js';
 import { runMessages } from './wire.js';
 
 /** A column as PostgreSQL describes it. */
@@ -27,7 +27,7 @@ export class PreparedCall implements Submittable {
   readonly rows: Cells[] = [];
   columns: readonly Column[] = [];
   rowCount: number | null = null;
-  readonly #values: readonly unknown[];
+  readonly values: readonly unknown[];
   readonly #describe: boolean;
   readonly #done: (error: Error | undefined) => void;
 
@@ -35,7 +35,7 @@ export class PreparedCall implements Submittable {
   constructor(statement: Call, describe: boolean, done: (error: Error | undefined) => void) {
     this.name = statement.name;
     this.text = statement.text;
-    this.#values = statement.values ?? [];
+    this.values = statement.values ?? [];
     this.#describe = describe;
     this.#done = done;
   }
@@ -51,7 +51,7 @@ export class PreparedCall implements Submittable {
     }
     let messages: Buffer;
     try {
-      messages = runMessages(name, this.#values, this.#describe);
+      messages = runMessages(name, this.values, this.#describe);
     } catch (error) {
       return error instanceof Error ? error : new Error('a parameter has no text', { cause: error });
     }
