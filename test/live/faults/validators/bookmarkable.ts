@@ -35,6 +35,7 @@ function judge(session: Session, held: Map<string, number>, log: LogIndex): read
         const known = session.mode === 'EVERY' ? told.has(nameOf(row)) : !missed(log, held, row, entry);
         if (!known) said.push(`${where(session)}: a bookmark covers ${nameOf(row)}, which was not told`);
       }
+      since = bookmark; // what it covers is judged
     }
   }
   return said;
