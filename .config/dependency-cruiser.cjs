@@ -55,7 +55,9 @@ const INSTEAD = {
 
 const alternatives = (names) => names.join('|').replaceAll('.', '\\.');
 const ANY_DOMAIN = `(?:${alternatives(DOMAINS)})`;
-const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|commands(?:-apply|-parts)?|schema(?:-mutations|-streams)?|index)\\.ts$)`;
+const COMMANDS = 'commands(?:-apply|-parts|-releases|-rolling|-rollouts)?';
+const SCHEMA = 'schema(?:-mutations|-plan|-rollouts|-standing|-streams)?';
+const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|${COMMANDS}|${SCHEMA}|index)\\.ts$)`;
 
 // A package is matched by its folder, or by its bare name where it is not installed.
 const packages = (pattern) => `(?:^|/node_modules/|^node_modules/)(?:${pattern})(?:/|$)`;
@@ -216,7 +218,7 @@ module.exports = {
       comment:
         'A schema.ts reads through reads.ts and writes through commands.ts; types come from store/public-types.ts.',
       severity: 'error',
-      from: { path: '^src/([^/]+)/schema(?:-mutations|-streams)?\\.ts$' },
+      from: { path: `^src/([^/]+)/${SCHEMA}\\.ts$` },
       to: {
         path: ['^src/[^/]+/(?:store|internals)\\.ts$', '^src/store/'],
         pathNot: '^src/store/public-types\\.ts$',
@@ -229,7 +231,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: `^src/(?:${ANY_DOMAIN}|access|changes)/`,
-        pathNot: '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$',
+        pathNot: `^src/[^/]+/${SCHEMA}\\.ts$`,
       },
       to: { path: '^src/graph/' },
     },
@@ -244,7 +246,7 @@ module.exports = {
       name: 'internals-only-from-store-and-commands',
       comment: 'Only store.ts and commands.ts may see internals.ts: everything else could show it to a user.',
       severity: 'error',
-      from: { path: '^src/([^/]+)/', pathNot: '^src/[^/]+/(?:store|commands)\\.ts$' },
+      from: { path: '^src/([^/]+)/', pathNot: `^src/[^/]+/(?:store|${COMMANDS})\\.ts$` },
       to: { path: '^src/$1/internals\\.ts$' },
     },
     {
@@ -296,7 +298,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: ['^src/(?:graph|transport|client)/', '^src/[^/]+/schema(?:-mutations|-streams)?\\.ts$'],
+        pathNot: ['^src/(?:graph|transport|client)/', `^src/[^/]+/${SCHEMA}\\.ts$`],
       },
       to: { path: packages('graphql|@pothos/[^/]+') },
     },

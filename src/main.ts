@@ -22,7 +22,7 @@ import { createLogger } from './cli/serve/logger.js';
 import { untilSignalled } from './cli/serve/until-signalled.js';
 import { loadConfig, type Config } from './config/config.js';
 import { describeConfig } from './config/describe-config.js';
-import { checkLifecycle, checkStoredPhases, deploymentCommands } from './deployments/index.js';
+import { checkLifecycle, DEPLOYMENT_PHASES, deploymentCommands } from './deployments/index.js';
 import { startLoops } from './engine/server-loops.js';
 import { buildGraph, type GraphDeps } from './graph/assemble.js';
 import { contextFactory } from './graph/context.js';
@@ -31,11 +31,13 @@ import type { Failpoints } from './kernel/failpoints.js';
 import type { Log } from './kernel/log.js';
 import { StartError } from './kernel/start-error.js';
 import { releaseCommands } from './releases/index.js';
+import { ROLLOUT_ENUMS } from './rollouts/index.js';
 import { RUNTIME_TYPES, runtimeCommands } from './runtimes/index.js';
 import { feedAccess, interruptible } from './store/interrupt.js';
 import { openStore, type Store } from './store/open.js';
 import { publicReads } from './store/public-reads.js';
 import type { PublicReads } from './store/public-types.js';
+import { checkStoredEnums } from './store/stored-enums.js';
 import { createMetrics, readTrustedDocuments, startHttp, type Transport } from './transport/index.js';
 import { transportSettings } from './transport/settings.js';
 
@@ -87,7 +89,7 @@ export async function startSlipway(
     checkLifecycle();
     const store = await openStoreOf(config, log);
     started.push(() => store.close());
-    await checkStoredPhases(store.database.pool);
+    await checkStoredEnums(store.database.pool, { DeploymentPhase: DEPLOYMENT_PHASES, ...ROLLOUT_ENUMS });
     return await serve(config, { log, clock, failpoints, store, started, undo });
   } catch (error) {
     await undo();
@@ -97,7 +99,8 @@ export async function startSlipway(
 
 function openStoreOf(config: Config, log: Log): Promise<Store> {
   const { dataDir } = config.server;
-  return openStore({ ...config.database, dataDir, migrations: MIGRATIONS, log });
+  const requestMs = config.limits.requestTimeoutSeconds * 1_000;
+  return openStore({ ...config.database, dataDir, requestMs, migrations: MIGRATIONS, log });
 }
 
 /** For the command beside the database: makes a token without a server, whether one runs meanwhile or not. */
@@ -179,7 +182,7 @@ interface Serving extends Pick<Composition, 'log' | 'clock' | 'store'> {
 async function startTransport(config: Config, parts: Serving): Promise<Transport> {
   const { log, clock, feed, auth } = parts;
   const { database } = parts.store;
-  const reads = publicReads(database);
+  const reads = publicReads(database, log);
   const schema = buildGraph(graphDeps(config, parts, reads));
 
   const metrics = createMetrics();

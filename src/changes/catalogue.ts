@@ -14,6 +14,7 @@ const DATES_OF: { readonly [K in ObjectKind]: readonly (keyof Projections[K] & s
   DEPLOYMENT: [...DATES, 'deletionRequestedAt', 'deletedAt'],
   AGENT: [...DATES, 'deletedAt', 'lastHeartbeatAt'],
   TOKEN: [...DATES, 'expiresAt', 'revokedAt'],
+  ROLLOUT: [...DATES, 'activatedAt', 'cancelRequestedAt', 'finishedAt', 'deletedAt'],
 };
 const OPS = ['INSERT', 'UPDATE', 'DELETE'] as const;
 /** What a change costs beside its payload, roughly, in bytes. */

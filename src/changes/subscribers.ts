@@ -184,7 +184,7 @@ export function allows({ kinds, namespaces, objectIds }: Scope, change: Change):
 
 /** The object before the change, as far as filters read it; null: there was none. */
 export function earlierOf({ after, before }: Change): Change['after'] | null {
-  return before === null ? null : { ...after, ...before };
+  return before === null ? null : ({ ...after, ...before } as Change['after']); // of one kind, so the fields of one fit the other
 }
 
 /**

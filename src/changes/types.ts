@@ -1,5 +1,12 @@
 import type { ObjectKind } from '../kernel/ids.js';
-import type { AgentRow, DeploymentRow, ReleaseRow, RuntimeRow, TokenRow } from '../store/rows.js';
+import type {
+  AgentRow,
+  DeploymentRow,
+  ReleaseRow,
+  RolloutRow,
+  RuntimeRow,
+  TokenRow,
+} from '../store/rows.js';
 
 /** The public object as the log recorded it at one version, per kind. */
 export interface Projections {
@@ -8,6 +15,7 @@ export interface Projections {
   readonly DEPLOYMENT: DeploymentRow;
   readonly AGENT: AgentRow & { readonly consumerLag: number | null; readonly lastHeartbeatAt: Date | null };
   readonly TOKEN: TokenRow;
+  readonly ROLLOUT: RolloutRow;
 }
 
 /** One change, decoded once by the feed and then shared, unchanged, by everybody who is told of it. */

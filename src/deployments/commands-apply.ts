@@ -11,18 +11,20 @@ import {
   type Failure,
   type Outcome,
 } from '../kernel/failure.js';
-import { newId } from '../kernel/ids.js';
-import { redecide } from '../kernel/redecide.js';
+import { newId, type RolloutId } from '../kernel/ids.js';
 import { validated } from '../kernel/validate.js';
 import { releaseReadReferred, type ReleaseRef } from '../releases/index.js';
+import { newRolloutId, type RolloutOperation } from '../rollouts/index.js';
 import { runtimeReadReferred, type RuntimeRef } from '../runtimes/index.js';
-import type { Queryable } from '../store/database.js';
+import type { Queryable, Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
-import { run, type Parts } from './commands-parts.js';
+import { transactionally, type Parts } from './commands-parts.js';
+import { beginRollout, takeLock } from './commands-rolling.js';
 import { applyDeploymentSchema, type ApplyDeployment, type ApplyDeploymentInput } from './input.js';
-import { applyLabels, applySpec, type IntentDecision } from './intents.js';
+import { planOf, type DeploymentPlan } from './plan.js';
+import { applyLabels, applySpec, type DeploymentChange, type IntentDecision } from './intents.js';
 import { desiredReleaseId } from './model.js';
 import { deploymentChange, deploymentInsert, deploymentReadByName, deploymentState } from './store.js';
 
@@ -34,6 +36,8 @@ export type ApplyResult = 'CREATED' | 'UPDATED' | 'UNCHANGED';
 export interface AppliedDeployment {
   readonly deployment: DeploymentRow;
   readonly result: ApplyResult;
+  /** Only of a dry run: `deployment` is what it would be then. */
+  readonly plan?: DeploymentPlan;
 }
 export type ApplyOutcome = Outcome<AppliedDeployment, Failure<DeploymentRow>>;
 
@@ -57,35 +61,41 @@ export async function applyDeployment(
   const grant = authorise(caller, 'deployment:write', { namespace: wanted.namespace });
   if (!grant) return notFound('namespace');
 
+  const rolloutId = newRolloutId();
   let latest: DeploymentRow | undefined;
-  const settled = async (once: () => Promise<ApplyOutcome | 'again'>): Promise<ApplyOutcome> => {
-    const outcome = await redecide(parts.clock, Math.random, once);
-    if (outcome !== undefined) return outcome;
-    return latest === undefined ? notFound('deployment') : versionConflict('deployment', latest);
-  };
-  const applyOnce = async (db: Queryable): Promise<ApplyOutcome | 'again'> => {
-    const existing = await deploymentReadByName(db, grant, wanted.namespace, wanted.name);
-    latest = existing;
-    return existing ? updateOnce(db, grant, existing, wanted) : createOnce(db, grant, wanted);
-  };
-  const { database } = parts;
-  const outcome =
-    wanted.idempotencyKey === undefined
-      ? await settled(() => database.inTransaction(applyOnce))
-      : await run(parts, caller, 'applyDeployment', wanted, CODEC, (on) =>
-          settled(() => applyOnce(on.write)),
-        );
-  if (outcome.done) parts.cache.note(outcome.value.deployment);
+  const outcome = await transactionally<AppliedDeployment, DeploymentRow>(parts, caller, {
+    operation: 'applyDeployment',
+    input: wanted,
+    codec: CODEC,
+    async once(tx) {
+      const existing = await deploymentReadByName(tx, grant, wanted.namespace, wanted.name);
+      latest = existing;
+      const applying = { tx, grant, wanted, rolloutId, now: parts.clock.now() };
+      return existing ? updateOnce(applying, existing) : createOnce(applying);
+    },
+    exhausted: () => Promise.resolve(latest ? versionConflict('deployment', latest) : notFound('deployment')),
+  });
+  if (!outcome.done) return outcome;
+  if (wanted.dryRun) {
+    const { deployment } = outcome.value;
+    return done({ ...outcome.value, plan: planOf(latest ?? null, deployment) });
+  }
+  parts.cache.note(outcome.value.deployment);
   return outcome;
 }
 
 type Writing = Grant<'deployment:write'>;
 
-async function createOnce(
-  db: Queryable,
-  grant: Writing,
-  wanted: ApplyDeployment,
-): Promise<ApplyOutcome | 'again'> {
+interface Applying {
+  readonly tx: Transaction;
+  readonly grant: Writing;
+  readonly wanted: ApplyDeployment;
+  readonly rolloutId: RolloutId;
+  readonly now: Date;
+}
+
+async function createOnce(applying: Applying): Promise<ApplyOutcome | 'again'> {
+  const { tx: db, grant, wanted, rolloutId, now } = applying;
   const { namespace, name, expectedVersion, labels = {}, env = [], runtimeConfig = {} } = wanted;
   // A version can only be expected of something that is there.
   if (expectedVersion !== undefined) return notFound('deployment');
@@ -119,15 +129,16 @@ async function createOnce(
   const stamp = stampOf(grant, wanted.reason ?? 'Created', wanted.message);
   const deployment = await deploymentInsert(db, grant, newId('DEPLOYMENT'), values, stamp);
   // Somebody else took the name just now: what was a create is an update.
-  return deployment ? done({ deployment, result: 'CREATED' }) : 'again';
+  if (!deployment) return 'again';
+  const attempt = { rolloutId, operation: 'DEPLOY', message: wanted.message } as const;
+  // Nobody else knows of it yet: the lock is free.
+  await takeLock(db, grant, deployment, attempt);
+  await beginRollout(db, grant, { before: null, after: deployment }, { ...attempt, active: true, now });
+  return done({ deployment, result: 'CREATED' });
 }
 
-async function updateOnce(
-  db: Queryable,
-  grant: Writing,
-  row: DeploymentRow,
-  wanted: ApplyDeployment,
-): Promise<ApplyOutcome | 'again'> {
+async function updateOnce(applying: Applying, row: DeploymentRow): Promise<ApplyOutcome | 'again'> {
+  const { tx: db, grant, wanted, rolloutId, now } = applying;
   if (wanted.expectedVersion !== undefined && wanted.expectedVersion !== row.version) {
     return versionConflict('deployment', row);
   }
@@ -143,8 +154,25 @@ async function updateOnce(
     return terminatingRuntime(runtime.value);
   }
   const stamp = stampOf(grant, wanted.reason ?? decision.reason, wanted.message);
+  if (decision.change.generation === undefined) {
+    const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
+    return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
+  }
+  const attempt = { rolloutId, operation: operationOf(row, decision.change), message: wanted.message };
+  const held = await takeLock(db, grant, row, attempt);
+  if (held) return held;
   const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
-  return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
+  if (!deployment) return 'again';
+  await beginRollout(db, grant, { before: row, after: deployment }, { ...attempt, active: true, now });
+  return done({ deployment, result: 'UPDATED' });
+}
+
+/** What a new spec is as an attempt. */
+function operationOf(row: DeploymentRow, change: DeploymentChange): RolloutOperation {
+  if (row.currentReleaseId === null) return 'DEPLOY';
+  return (change.targetReleaseId ?? row.currentReleaseId) === row.currentReleaseId
+    ? 'CONFIG_CHANGE'
+    : 'UPDATE';
 }
 
 /** Only an update that names a part of the spec asks for one: the runtime and the app never change and are only checked. */
@@ -210,7 +238,7 @@ async function findRuntime(
   return row ? done(row) : notFound('runtime');
 }
 
-async function findRelease(
+export async function findRelease(
   db: Queryable,
   grant: Writing,
   namespace: string,

@@ -6,7 +6,9 @@ import type { Grant } from '../access/grant.js';
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Failure, Outcome } from '../kernel/failure.js';
-import type { Database, Queryable } from '../store/database.js';
+import { redecide } from '../kernel/redecide.js';
+import { commitIfDone, takeBack } from '../store/commit-if-done.js';
+import type { Database, Queryable, Transaction } from '../store/database.js';
 import { idempotently, type ResultCodec } from '../store/idempotency.js';
 import type { ObjectCache } from '../store/object-cache.js';
 import type { DeploymentRow } from '../store/rows.js';
@@ -28,6 +30,8 @@ export interface Parts extends DeploymentDeps {
 export interface On {
   readonly read: Queryable;
   readonly write: Queryable;
+  /** Several writes as one: in a transaction that is open already, a part of it. */
+  inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 }
 
 /** Runs `work` by itself or, with a key, in the transaction of its idempotency record. */
@@ -39,10 +43,18 @@ export function run<T>(
   codec: ResultCodec<T>,
   work: (on: On) => Promise<Outcome<T, Failure<DeploymentRow>>>,
 ): Promise<Outcome<T, Failure<DeploymentRow>>> {
-  const { pool, writer } = parts.database;
-  if (input.idempotencyKey === undefined) return work({ read: pool, write: writer });
+  const { database } = parts;
+  if (input.idempotencyKey === undefined) {
+    return work({
+      read: database.pool,
+      write: database.writer,
+      inTransaction: (inside) => database.inTransaction(inside),
+    });
+  }
   const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
-  return idempotently(parts, request, codec, (tx) => work({ read: tx, write: tx }));
+  return idempotently(parts, request, codec, (tx) =>
+    work({ read: tx, write: tx, inTransaction: (inside) => inside(tx) }),
+  );
 }
 
 /** For an object named by its id alone: the store holds the row against the namespaces of the grant. */
@@ -50,4 +62,36 @@ export function anywhere<A extends Action>(caller: Caller, action: A): Grant<A> 
   const grant = authorise(caller, action);
   if (!grant) throw new ForbiddenError('The roles of the caller do not allow this.');
   return grant;
+}
+
+/** A use case whose writes stand or fall together. `Row`: the object whose version may be in conflict. */
+export interface Transactional<T, Row> {
+  readonly operation: string;
+  readonly input: {
+    readonly idempotencyKey?: string | undefined;
+    /** Everything is done and taken back: the answer is what would have been. */
+    readonly dryRun?: boolean | undefined;
+  };
+  readonly codec: ResultCodec<T>;
+  /** Decides and writes once; what it reads is as it is now. */
+  once(tx: Transaction): Promise<Outcome<T, Failure<Row>> | 'again'>;
+  /** What to say when it was decided again so often that somebody else must have won each time. */
+  exhausted(): Promise<Outcome<T, Failure<Row>>>;
+}
+
+/** Commits what is done and nothing of what is refused; with a key, in the transaction of its idempotency record. */
+export async function transactionally<T, Row>(
+  parts: Pick<Parts, 'database' | 'clock'>,
+  caller: Caller,
+  work: Transactional<T, Row>,
+): Promise<Outcome<T, Failure<Row>>> {
+  const { operation, input, codec } = work;
+  const again = async (attempt: () => Promise<Outcome<T, Failure<Row>> | 'again'>) =>
+    (await redecide(parts.clock, Math.random, attempt)) ?? (await work.exhausted());
+  if (input.dryRun) return again(() => takeBack(parts.database, (tx) => work.once(tx)));
+  if (input.idempotencyKey === undefined) {
+    return again(() => commitIfDone(parts.database, (tx) => work.once(tx)));
+  }
+  const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
+  return idempotently(parts, request, codec, (tx) => again(() => work.once(tx)));
 }

@@ -7,7 +7,7 @@ import { done, notFound, refused, versionConflict, type Failure, type Outcome } 
 import type { DeploymentId } from '../kernel/ids.js';
 import { validated } from '../kernel/validate.js';
 import { drivenByClients, notDrivenByClients, runtimeFinish, runtimeTypes } from '../runtimes/index.js';
-import { changeRow } from '../store/change-row.js';
+import { newRolloutId, rolloutLatestFailed, type RolloutOperation } from '../rollouts/index.js';
 import type { Queryable } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { MalformedObjectError } from '../store/malformed.js';
@@ -15,7 +15,17 @@ import { ObjectCache } from '../store/object-cache.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow } from '../store/rows.js';
 import { applyDeployment, type ApplyOutcome } from './commands-apply.js';
-import { anywhere, run, type DeploymentDeps, type On, type Parts } from './commands-parts.js';
+import {
+  anywhere,
+  run,
+  transactionally,
+  type DeploymentDeps,
+  type On,
+  type Parts,
+} from './commands-parts.js';
+import { releaseRollouts, type ReleaseRollouts } from './commands-releases.js';
+import { rolloutCommands, type RolloutCommands } from './commands-rollouts.js';
+import { beginRollout, holdLock, settleByPhase, settles, takeLock } from './commands-rolling.js';
 import {
   deleteDeploymentSchema,
   patchDeploymentStatusSchema,
@@ -39,7 +49,7 @@ export type { DeploymentDeps } from './commands-parts.js';
 
 export type DeploymentOutcome = Outcome<DeploymentRow, Failure<DeploymentRow>>;
 
-export interface DeploymentCommands {
+export interface DeploymentCommands extends ReleaseRollouts, RolloutCommands {
   /** What the controller of an external runtime reports. One statement in one round trip, if it is the next version. */
   patchDeploymentStatus(caller: Caller, input: PatchDeploymentStatusInput): Promise<DeploymentOutcome>;
   /** Creates or updates by namespace and name. */
@@ -65,25 +75,37 @@ export function deploymentCommands(deps: DeploymentDeps): DeploymentCommands {
   deps.feed.onNewHistory(() => cache.clear());
   const parts: Parts = { ...deps, cache, runtimeType: runtimeTypes() };
   return {
+    ...releaseRollouts(parts),
+    ...rolloutCommands(parts),
     patchDeploymentStatus: (caller, input) => patchDeploymentStatus(parts, caller, input),
     applyDeployment: (caller, input) => applyDeployment(parts, caller, input),
     async undeployDeployment(caller, input) {
       const parsed = validated(undeployDeploymentSchema, input);
       if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
-      return intend(parts, caller, grant, 'undeployDeployment', parsed.value, undeploy);
+      return intend(parts, caller, grant, 'undeployDeployment', parsed.value, {
+        operation: 'UNDEPLOY',
+        decide: undeploy,
+      });
     },
     async retryDeployment(caller, input) {
       const parsed = validated(retryDeploymentSchema, input);
       if (!parsed.done) return parsed;
       const grant = anywhere(caller, 'deployment:write');
-      return intend(parts, caller, grant, 'retryDeployment', parsed.value, retry);
+      return intend(parts, caller, grant, 'retryDeployment', parsed.value, {
+        operation: 'RETRY',
+        decide: retry,
+      });
     },
     async deleteDeployment(caller, input) {
       const parsed = validated(deleteDeploymentSchema, input);
       if (!parsed.done) return parsed;
       const grant = deleteGrant(caller, parsed.value.mode);
-      return intend(parts, caller, grant, 'deleteDeployment', parsed.value, deletion(parsed.value.mode));
+      return intend(parts, caller, grant, 'deleteDeployment', parsed.value, {
+        operation: 'DELETE',
+        preempts: true,
+        decide: deletion(parsed.value.mode),
+      });
     },
   };
 }
@@ -118,7 +140,7 @@ async function reportOnce(
   const cached = parts.cache.newest(patch.id);
   if (cached?.version === patch.expectedVersion && withinNamespaces(grant.namespaces, cached.namespace)) {
     const decision = await decideReport(parts, on, cached, patch);
-    const written = decision.kind === 'applied' ? await decision.write(grant, on.write) : undefined;
+    const written = decision.kind === 'applied' ? await decision.write(grant, on) : undefined;
     if (written) return done(written);
   }
   const row = await deploymentRead(on.read, grant, patch.id);
@@ -127,7 +149,7 @@ async function reportOnce(
   const decision = await decideReport(parts, on, row, patch);
   if (decision.kind === 'unchanged') return done(row);
   if (decision.kind === 'refused') return refused(decision.failure);
-  const written = await decision.write(grant, on.write);
+  const written = await decision.write(grant, on);
   if (written) return done(written);
   const winner = await deploymentRead(on.read, grant, patch.id);
   return winner ? versionConflict('deployment', winner) : notFound('deployment');
@@ -143,9 +165,16 @@ async function decideReport(parts: Parts, on: On, row: DeploymentRow, patch: Pat
   if (decision.kind !== 'applied') return decision;
   return {
     kind: 'applied',
-    write: (grant: Grant<'deployment:report'>, db: Queryable) => {
+    write: (grant: Grant<'deployment:report'>, on: On) => {
       const stamp = stampOf(grant, patch.reason ?? null, patch.message);
-      return deploymentPatchStatus(db, grant, row, decision.status, stamp);
+      const patched = (db: Queryable) => deploymentPatchStatus(db, grant, row, decision.status, stamp);
+      if (!settles(row.phase, decision.status.phase)) return patched(on.write);
+      return on.inTransaction(async (tx) => {
+        await holdLock(tx, row.id);
+        const after = await patched(tx);
+        if (after) await settleByPhase(tx, grant, { before: row, after }, parts.clock.now());
+        return after;
+      });
     },
   } as const;
 }
@@ -160,34 +189,61 @@ interface Intent {
 }
 type Intending = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget'>;
 
+/** What a mutation wants of a deployment, and what its attempt is called. */
+interface Intention {
+  readonly operation: RolloutOperation;
+  readonly preempts?: boolean;
+  decide(state: DeploymentState, now: Date): IntentDecision;
+}
+
 async function intend(
   parts: Parts,
   caller: Caller,
   grant: Intending,
   operation: string,
   intent: Intent,
-  decide: (state: DeploymentState, now: Date) => IntentDecision,
+  intention: Intention,
 ): Promise<DeploymentOutcome> {
-  const outcome = await run(parts, caller, operation, intent, CODEC, (on) =>
-    changeRow(parts.clock, {
-      what: 'deployment',
-      expectedVersion: intent.expectedVersion,
-      read: () => deploymentRead(on.read, grant, intent.id),
-      decide(row) {
-        const decision = decide(deploymentState(row), parts.clock.now());
-        if (decision.kind !== 'applied') return decision;
-        const stamp = stampOf(grant, intent.reason ?? decision.reason, intent.message);
-        return {
-          kind: 'applied',
-          write: () => deploymentChange(on.write, grant, row, decision.change, stamp),
-        };
-      },
-    }),
-  );
+  const rolloutId = newRolloutId();
+  const outcome = await transactionally<DeploymentRow, DeploymentRow>(parts, caller, {
+    operation,
+    input: intent,
+    codec: CODEC,
+    async once(tx) {
+      const row = await deploymentRead(tx, grant, intent.id);
+      if (!row) return notFound('deployment');
+      const { expectedVersion, message } = intent;
+      if (expectedVersion !== undefined && expectedVersion !== row.version) {
+        return versionConflict('deployment', row);
+      }
+      const now = parts.clock.now();
+      const decision = intention.decide(deploymentState(row), now);
+      if (decision.kind === 'refused') return refused(decision.failure);
+      if (decision.kind === 'unchanged') return done(row);
+      const attempt = {
+        rolloutId,
+        operation: intention.operation,
+        preempts: intention.preempts ?? false,
+        parentRolloutId: intention.operation === 'RETRY' ? await rolloutLatestFailed(tx, row.id) : null,
+        message,
+      };
+      const held = await takeLock(tx, grant, row, attempt);
+      if (held) return held;
+      const stamp = stampOf(grant, intent.reason ?? decision.reason, message);
+      const after = await deploymentChange(tx, grant, row, decision.change, stamp);
+      if (!after) return 'again';
+      await beginRollout(tx, grant, { before: row, after }, { ...attempt, active: true, now });
+      return done(after);
+    },
+    async exhausted() {
+      const row = await deploymentRead(parts.database.pool, grant, intent.id);
+      return row ? versionConflict('deployment', row) : notFound('deployment');
+    },
+  });
   return settle(parts, grant, outcome);
 }
 
-function deletion(mode: DeleteMode): (state: DeploymentState, now: Date) => IntentDecision {
+function deletion(mode: DeleteMode): Intention['decide'] {
   switch (mode) {
     case 'DELETE':
       return requestDelete;

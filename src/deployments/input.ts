@@ -1,6 +1,11 @@
 import { z } from 'zod';
 
-import { generationSchema, MESSAGE_INPUT_MAX, reportedConditionsSchema } from '../kernel/conditions.js';
+import {
+  generationSchema,
+  MESSAGE_INPUT_MAX,
+  MESSAGE_MAX_BYTES,
+  reportedConditionsSchema,
+} from '../kernel/conditions.js';
 import { idSchema } from '../kernel/ids.js';
 import {
   absentAsUndefined,
@@ -123,6 +128,9 @@ const releaseRefSchema = z
     error: 'must not have both `id` and `app`',
   });
 
+/** Everything but the writing; a key for repeating is of no use then, and is not looked at. */
+const dryRunField = { dryRun: absentAsUndefined(z.boolean()) };
+
 /** Creates or updates by name. On update, what is absent stays as it is; on create, runtime and release are needed. */
 export const applyDeploymentSchema = z.strictObject({
   namespace: namespaceFieldSchema,
@@ -137,6 +145,7 @@ export const applyDeploymentSchema = z.strictObject({
   reason: absentAsUndefined(reasonSchema),
   message: absentAsUndefined(textSchema(MESSAGE_INPUT_MAX)),
   idempotencyKey: idempotencyKeySchema,
+  ...dryRunField,
 });
 
 const intentFields = {
@@ -163,6 +172,87 @@ export const deleteDeploymentSchema = z.strictObject({
     .transform((mode) => mode ?? 'DELETE'),
 });
 
+const sourceFact = textSchema(FACT_MAX)
+  .nullish()
+  .transform((fact) => fact ?? null);
+/** Where what is rolled out was built from, as whoever built it says. */
+const rolloutSourceSchema = z.strictObject({
+  sha: sourceFact,
+  branch: sourceFact,
+  repository: sourceFact,
+  dirty: z
+    .boolean()
+    .nullish()
+    .transform((dirty) => dirty ?? null),
+  message: textSchema(MESSAGE_MAX_BYTES)
+    .nullish()
+    .transform((message) => message ?? null),
+  author: sourceFact,
+});
+const attemptFields = {
+  source: absentAsUndefined(rolloutSourceSchema),
+  logUrl: absentAsUndefined(
+    textSchema(2048).refine((url) => /^https?:\/\//.test(url) && URL.canParse(url), {
+      error: 'must be a URL that begins with `http://` or `https://`',
+    }),
+  ),
+};
+export const deployReleaseSchema = z.strictObject({
+  ...intentFields,
+  ...attemptFields,
+  ...dryRunField,
+  release: releaseRefSchema,
+});
+/** To what ran before, unless it names a rollout of the deployment or a release. */
+export const rollbackDeploymentSchema = z
+  .strictObject({
+    ...intentFields,
+    ...attemptFields,
+    ...dryRunField,
+    rolloutId: absentAsUndefined(idSchema('ROLLOUT')),
+    release: absentAsUndefined(releaseRefSchema),
+  })
+  .refine((input) => input.rolloutId === undefined || input.release === undefined, {
+    error: 'must not have both `rolloutId` and `release`',
+  });
+export const FORCE_TOKEN_MAX = 128;
+export const reapplyDeploymentSchema = z.strictObject({
+  ...intentFields,
+  forceToken: absentAsUndefined(textSchema(FORCE_TOKEN_MAX, 1)),
+});
+
+// Rollouts that their client drives -----------------------------------------------------------------------------------
+const rolloutFields = {
+  id: idSchema('ROLLOUT'),
+  expectedVersion: expectedVersionSchema,
+  idempotencyKey: idempotencyKeySchema,
+};
+export const beginRolloutSchema = z.strictObject({ ...intentFields, ...attemptFields });
+/** What every mutation of a rollout names. */
+export const rolloutSchema = z.strictObject(rolloutFields);
+export const activateRolloutSchema = z.strictObject({
+  ...rolloutFields,
+  release: releaseRefSchema,
+  reason: absentAsUndefined(reasonSchema),
+  message: absentAsUndefined(textSchema(MESSAGE_INPUT_MAX)),
+});
+export const failRolloutSchema = z.strictObject({
+  ...rolloutFields,
+  code: absentAsUndefined(reasonSchema),
+  message: textSchema(MESSAGE_INPUT_MAX, 1),
+});
+export const cancelRolloutSchema = z.strictObject({
+  ...rolloutFields,
+  message: absentAsUndefined(textSchema(MESSAGE_INPUT_MAX)),
+});
+
+export type DeployReleaseInput = z.input<typeof deployReleaseSchema>;
+export type RollbackDeploymentInput = z.input<typeof rollbackDeploymentSchema>;
+export type ReapplyDeploymentInput = z.input<typeof reapplyDeploymentSchema>;
+export type BeginRolloutInput = z.input<typeof beginRolloutSchema>;
+export type ActivateRolloutInput = z.input<typeof activateRolloutSchema>;
+export type FailRolloutInput = z.input<typeof failRolloutSchema>;
+export type CancelRolloutInput = z.input<typeof cancelRolloutSchema>;
 export type PatchDeploymentStatus = z.output<typeof patchDeploymentStatusSchema>;
 export type ApplyDeployment = z.output<typeof applyDeploymentSchema>;
 export type PatchDeploymentStatusInput = z.input<typeof patchDeploymentStatusSchema>;

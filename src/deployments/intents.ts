@@ -11,7 +11,7 @@ import {
   rulesOf,
   type DeploymentPhase,
 } from './lifecycle.js';
-import { desiredReleaseId, type DeploymentState, type EnvVariable } from './model.js';
+import { desiredReleaseId, phaseOnCancel, type DeploymentState, type EnvVariable } from './model.js';
 import { releasesAfter } from './status.js';
 
 /** What a user's mutation makes of a deployment; pure. A move by intent is always one of the lifecycle table. */
@@ -71,6 +71,17 @@ export function applySpec(current: DeploymentState, wanted: WantedSpec): IntentD
   };
 }
 
+/** Why a new spec would be refused whatever it says; undefined if it might be taken. */
+export function refusesNewSpec(current: DeploymentState): Failure<never> | undefined {
+  const decision =
+    current.deletionRequestedAt !== null
+      ? terminating()
+      : phaseOnNewSpec(current) === 'refuse'
+        ? illegal(current.phase, 'a new spec', 'PENDING')
+        : UNCHANGED;
+  return decision.kind === 'refused' ? decision.failure : undefined;
+}
+
 /** An update goes on from what runs; what never ran is set up from the start. */
 function phaseOnNewSpec(current: DeploymentState): DeploymentPhase | 'refuse' {
   const to = ON_NEW_SPEC[current.phase];
@@ -92,6 +103,36 @@ export function undeploy(current: DeploymentState): IntentDecision {
       generation: current.generation + 1,
       ...moveTo(current, to === 'keep' ? current.phase : to),
     },
+  };
+}
+
+/** The same once more: what runs is brought to what is wanted, though nothing of that has changed. */
+export function reapply(current: DeploymentState): IntentDecision {
+  if (current.deletionRequestedAt !== null) return terminating();
+  const phase = phaseOnNewSpec(current);
+  if (phase === 'refuse' || current.desiredState !== 'DEPLOYED') {
+    return illegal(current.phase, 'applying again', 'UPDATE_PENDING', 'nothing is to run');
+  }
+  return {
+    kind: 'applied',
+    reason: 'ReapplyRequested',
+    change: { phase, targetReleaseId: desiredReleaseId(current), error: null, retryRequested: false },
+  };
+}
+
+/** Back to what serves; where nothing does, to nothing. From what has reached its goal there is no way back but a rollback. */
+export function cancelRollout(current: DeploymentState): IntentDecision {
+  const to = phaseOnCancel(current);
+  const { currentReleaseId } = current;
+  if (to === 'refuse') {
+    return illegal(current.phase, 'cancelling', currentReleaseId === null ? 'UNDEPLOYING' : 'UPDATE_PENDING');
+  }
+  const back: DeploymentChange =
+    currentReleaseId === null ? { desiredState: 'UNDEPLOYED' } : { targetReleaseId: currentReleaseId };
+  return {
+    kind: 'applied',
+    reason: 'CancelRequested',
+    change: { ...moveTo(current, to), ...back, generation: current.generation + 1 },
   };
 }
 

@@ -268,6 +268,32 @@ export const ON_UNDEPLOY: Readonly<Record<DeploymentPhase, DeploymentPhase | 'ke
   ERROR: 'refuse',
 };
 
+/** Where cancelling goes back to what serves; only what is on its way can turn back. */
+export const ON_CANCEL: Readonly<Record<DeploymentPhase, DeploymentPhase | 'keep' | 'refuse'>> = {
+  PENDING: 'refuse',
+  PREFLIGHTS_FAILED: 'refuse',
+  INITIAL_SETUP: 'refuse',
+  INITIAL_SETUP_FAILED: 'refuse',
+  PROVISIONING: 'refuse',
+  PROVISIONING_FAILED: 'refuse',
+  WAITING_FOR_AGENTS: 'UPDATE_PENDING',
+  RUNNING: 'refuse',
+  REFRESH_FAILED: 'refuse',
+  UPDATE_PENDING: 'keep',
+  UPDATING: 'UPDATE_PENDING',
+  UPDATE_FAILED: 'refuse',
+  UNDEPLOYING: 'refuse',
+  UNDEPLOY_FAILED: 'refuse',
+  UNDEPLOYED: 'refuse',
+  DELETE_PENDING: 'refuse',
+  DELETING: 'refuse',
+  DELETE_FAILED: 'refuse',
+  TEARDOWN_REQUIRED: 'refuse',
+  TEARDOWN_FAILED: 'refuse',
+  DELETED: 'refuse',
+  ERROR: 'refuse',
+};
+
 /** Where a retry begins again; null where there is nothing to retry. */
 export const ON_RETRY: Readonly<Record<DeploymentPhase, DeploymentPhase | null>> = {
   PENDING: null,
@@ -346,7 +372,7 @@ export function checkLifecycle(): void {
 
 /** Every intent table may use only the edges of the lifecycle. */
 function intentProblems(phase: DeploymentPhase): string[] {
-  return [ON_NEW_SPEC[phase], ON_UNDEPLOY[phase], ON_RETRY[phase]]
+  return [ON_NEW_SPEC[phase], ON_UNDEPLOY[phase], ON_CANCEL[phase], ON_RETRY[phase]]
     .flatMap((to): DeploymentPhase[] => {
       if (to === null || to === 'keep' || to === 'refuse') return [];
       return to === 'byHistory' ? ['PENDING', 'UPDATE_PENDING'] : [to];

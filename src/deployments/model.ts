@@ -1,7 +1,8 @@
 import type { Condition } from '../kernel/conditions.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { Labels } from '../kernel/labels.js';
-import { ON_NEW_SPEC, ON_RETRY, rulesOf, type DeploymentPhase } from './lifecycle.js';
+import type { HeldLock } from '../kernel/failure.js';
+import { ON_CANCEL, ON_NEW_SPEC, ON_RETRY, ON_UNDEPLOY, rulesOf, type DeploymentPhase } from './lifecycle.js';
 
 /** A deployment as the decisions about it see it, and what its state alone says. Decisions: status.ts, intents.ts. */
 export const DESIRED_STATES = ['DEPLOYED', 'UNDEPLOYED'] as const;
@@ -104,21 +105,57 @@ export function desiredReleaseId(
   return state.targetReleaseId ?? state.currentReleaseId;
 }
 
-// What may be done now: from the state alone, never from who asks.
-export function canRetry(state: Pick<DeploymentState, 'phase'>): boolean {
-  return ON_RETRY[state.phase] !== null;
+// What may be done now: from the state and its rollouts alone, never from who asks.
+type Standing = Pick<DeploymentState, 'phase' | 'deletionRequestedAt'>;
+type Lock = Pick<HeldLock, 'rolloutId' | 'startedBy'> | null;
+
+/** The rollout that is under way, of an operation that can be called off. */
+export interface UnfinishedRollout {
+  readonly active: boolean;
+  readonly cancelRequested: boolean;
 }
 
-export function canDelete(state: Pick<DeploymentState, 'phase' | 'deletionRequestedAt'>): boolean {
+/** Where calling off an active rollout leads: back to what serves or, where nothing does, to nothing. */
+export function phaseOnCancel({
+  phase,
+  currentReleaseId,
+}: Pick<DeploymentState, 'phase' | 'currentReleaseId'>): DeploymentPhase | 'refuse' {
+  const to = currentReleaseId === null ? ON_UNDEPLOY[phase] : ON_CANCEL[phase];
+  if (to !== 'keep') return to;
+  return currentReleaseId === null ? 'refuse' : phase;
+}
+
+export function canCancel(
+  state: Pick<DeploymentState, 'phase' | 'currentReleaseId'>,
+  unfinished: UnfinishedRollout | null,
+): boolean {
+  if (unfinished === null || unfinished.cancelRequested) return false;
+  return !unfinished.active || phaseOnCancel(state) !== 'refuse';
+}
+
+export function canRetry(state: Pick<DeploymentState, 'phase'>, lock: Lock): boolean {
+  return lock === null && ON_RETRY[state.phase] !== null;
+}
+
+/** To the release that last succeeded beside the one that is wanted. */
+export function canRollback(state: Standing, lock: Lock, previousReleaseId: string | null): boolean {
+  return previousReleaseId !== null && blockedBy(state, lock) === null;
+}
+
+/** Deletion pre-empts: no lock keeps it out. */
+export function canDelete(state: Standing): boolean {
   return state.deletionRequestedAt === null && state.phase !== 'DELETED';
 }
 
 /** Why a new spec would be refused now, one sentence; null if it would be taken. */
-export function blockedBy(state: Pick<DeploymentState, 'phase' | 'deletionRequestedAt'>): string | null {
+export function blockedBy(state: Standing, lock: Lock): string | null {
   if (state.phase === 'DELETED') return 'It is deleted.';
   if (state.deletionRequestedAt !== null) return 'It is being deleted.';
-  if (ON_NEW_SPEC[state.phase] !== 'refuse') return null;
-  return `It is ${state.phase}: ${rulesOf(state.phase).meaning}`;
+  if (ON_NEW_SPEC[state.phase] === 'refuse') {
+    return `It is ${state.phase}: ${rulesOf(state.phase).meaning}`;
+  }
+  if (lock === null) return null;
+  return `The rollout ${lock.rolloutId}, started by ${lock.startedBy}, is under way.`;
 }
 
 const SUMMARY_MAX = 512;

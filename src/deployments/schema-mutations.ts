@@ -7,7 +7,10 @@ import { INPUT_WORDS } from '../graph/input-words.js';
 import { addMutation, addPayload } from '../graph/mutation.js';
 import type { FailureKind } from '../kernel/failure.js';
 import type { AppliedDeployment, ApplyResult, DeploymentCommands } from './commands.js';
+import type { RolloutPhase } from '../rollouts/index.js';
 import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
+import { addPlanType, PLAN_DESCRIPTION, type PlanRef } from './schema-plan.js';
+import { addRolloutMutations } from './schema-rollouts.js';
 import type { DeploymentPhase } from './lifecycle.js';
 
 /** Writes of deployments: what users intend, and what controllers report. */
@@ -21,12 +24,15 @@ const FAILURES = [
 
 interface Enums {
   readonly phase: EnumRef<Types, DeploymentPhase>;
+  readonly rolloutPhase: EnumRef<Types, RolloutPhase>;
 }
 
 export function addDeploymentMutations(graph: Graph, enums: Enums, commands: DeploymentCommands): void {
   addPatchStatus(graph, enums, commands);
-  addApply(graph, commands);
+  const plan = addPlanType(graph, enums.phase);
+  const release = addApply(graph, plan, commands);
   addIntents(graph, commands);
+  addRolloutMutations(graph, { release, plan, rolloutPhase: enums.rolloutPhase }, commands);
 }
 
 function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, commands: DeploymentCommands): void {
@@ -113,7 +119,7 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, command
   });
 }
 
-function addApply({ builder, types }: Graph, commands: DeploymentCommands): void {
+function addApply({ builder, types }: Graph, plan: PlanRef, commands: DeploymentCommands) {
   const variable = builder.inputType('EnvironmentVariableInput', {
     description: 'One environment variable.',
     fields: (t) => ({
@@ -172,6 +178,7 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
       reason: t.string({ description: INPUT_WORDS.reason }),
       message: t.string({ description: INPUT_WORDS.message }),
       idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
+      dryRun: t.boolean({ description: INPUT_WORDS.dryRun }),
     }),
   });
   const result = addEnum<ApplyResult>(builder, 'ApplyResult', 'What applying did.', {
@@ -188,6 +195,12 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
         resolve: (done) => done.deployment,
       }),
       result: t.field({ type: result, description: 'What was done.', resolve: (done) => done.result }),
+      plan: t.field({
+        type: plan,
+        nullable: true,
+        description: PLAN_DESCRIPTION,
+        resolve: (done) => done.plan,
+      }),
     }),
   });
   addMutation(builder, 'applyDeployment', {
@@ -197,9 +210,10 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands): void
     object: 'DEPLOYMENT',
     input,
     payload,
-    failures: [...FAILURES, 'Terminating'],
+    failures: [...FAILURES, 'Terminating', 'LockHeld'],
     run: (caller, value) => commands.applyDeployment(caller, value),
   });
+  return release;
 }
 
 function addIntents({ builder, types }: Graph, commands: DeploymentCommands): void {
@@ -225,7 +239,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: [...FAILURES, 'Terminating'],
+    failures: [...FAILURES, 'Terminating', 'LockHeld'],
     run: (caller, value) => commands.undeployDeployment(caller, value),
   });
   addMutation(builder, 'retryDeployment', {
@@ -239,7 +253,7 @@ function addIntents({ builder, types }: Graph, commands: DeploymentCommands): vo
       types.Deployment,
       'The deployment as it is now.',
     ),
-    failures: FAILURES,
+    failures: [...FAILURES, 'LockHeld'],
     run: (caller, value) => commands.retryDeployment(caller, value),
   });
   const mode = addEnum<DeleteMode>(builder, 'DeleteMode', 'What deleting a deployment does with what runs.', {

@@ -1,4 +1,4 @@
-import type { ArgBuilder } from '@pothos/core';
+import type { ArgBuilder, EnumRef } from '@pothos/core';
 
 import { timelineArguments } from '../graph/change-types.js';
 import { addConnectionType, pageArguments, pageComplexity, readConnection } from '../graph/connection.js';
@@ -12,13 +12,11 @@ import { reads, sameRow } from '../graph/reading/declare.js';
 import { toOne, toPage, toTimeline } from '../graph/reading/fields.js';
 import { storedJson } from '../graph/stored-json.js';
 import { storedConditionsSchema } from '../kernel/conditions.js';
+import type { RolloutPhase } from '../rollouts/index.js';
 import type { DeploymentCommands } from './commands.js';
 import { deploymentFilterSchema, type DeploymentFilter, type DeploymentFilterField } from './filter.js';
 import { LIFECYCLE, type DeploymentPhase } from './lifecycle.js';
 import {
-  blockedBy,
-  canDelete,
-  canRetry,
   summarise,
   type DeploymentError,
   type DeploymentOrigin,
@@ -29,12 +27,18 @@ import {
 } from './model.js';
 import { deploymentsWanted } from './reads.js';
 import { addDeploymentMutations } from './schema-mutations.js';
+import { addDeploymentStanding } from './schema-standing.js';
 import { addDeploymentStreams } from './schema-streams.js';
 
-/** Deployments in the graph: the object, its look-up and lists, its streams. Mutations: `schema-mutations.ts`. */
-export function addDeploymentSchema(graph: Graph, commands: DeploymentCommands): void {
-  const enums = addEnums(graph);
+/** Deployments in the graph: the object, its look-up and lists, its streams. What may be done: `schema-standing.ts`; mutations: `schema-mutations.ts`. */
+export function addDeploymentSchema(
+  graph: Graph,
+  commands: DeploymentCommands,
+  rolloutPhase: EnumRef<Types, RolloutPhase>,
+): void {
+  const enums = { ...addEnums(graph), rolloutPhase };
   addFields(graph, enums);
+  addDeploymentStanding(graph);
   addQueries(graph, enums);
   addDeploymentStreams(graph, enums);
   addDeploymentMutations(graph, enums, commands);
@@ -118,22 +122,6 @@ function addFields(graph: Graph, enums: DeploymentEnums): void {
     }),
     retryRequested: t.exposeBoolean('retryRequested', {
       description: 'Whether a retry was asked for and has not begun yet.',
-    }),
-    canRetry: t.boolean({
-      ...reads<Row>('phase'),
-      description: 'Whether there is anything to retry now, whoever asks.',
-      resolve: canRetry,
-    }),
-    canDelete: t.boolean({
-      ...reads<Row>('phase', 'deletionRequestedAt'),
-      description: 'Whether it can be deleted now, whoever asks.',
-      resolve: canDelete,
-    }),
-    blockedBy: t.string({
-      ...reads<Row>('phase', 'deletionRequestedAt'),
-      nullable: true,
-      description: 'Why a new specification would be refused now, one sentence; null if it would be taken.',
-      resolve: blockedBy,
     }),
     spec: t.field({ type: spec, description: 'What is wanted.', ...sameRow<Row>() }),
     status: t.field({ type: status, description: 'What was observed.', ...sameRow<Row>() }),

@@ -23,7 +23,6 @@ import {
   type DeploymentInternal,
   type DeploymentInternalPatch,
 } from './internals.js';
-import { DEPLOYMENT_PHASES } from './lifecycle.js';
 import { stateWithStatus, type DeploymentState, type DeploymentStatus } from './model.js';
 import {
   storedEnvironmentInfoSchema,
@@ -36,7 +35,7 @@ import {
 /** Writes of deployments, and what they are decided on. Every function takes the grant and touches what it allows. */
 type Reporting = Grant<'deployment:report'>;
 type Writing = Grant<'deployment:write' | 'deployment:detach' | 'deployment:forget'>;
-type Controlling = Grant<'deployment:report' | 'system:sweep'>;
+type Controlling = Grant<'deployment:report' | 'deployment:write' | 'system:sweep'>;
 
 /** States of rows that are held somewhere. A row never changes: what is written makes another one. */
 const states = new WeakMap<DeploymentRow, DeploymentState>();
@@ -255,31 +254,18 @@ export function deploymentChange(
   return updateRow(db, 'deployment', decidedOn.id, decidedOn.version, change, stamp);
 }
 
-/** Takes away at most `batch` rows deleted before `cutoff`; the log said DELETE when they were. */
+/**
+ * Takes away at most `batch` rows deleted before `cutoff`; the log said DELETE when they were. Their rollouts go before
+ * them: see `rolloutsPurgeUnchecked`.
+ */
 export async function deploymentsPurgeUnchecked(db: Queryable, cutoff: Date, batch: number): Promise<number> {
   const result = await db.query({
     name: 'deployments_purge',
     text:
-      'DELETE FROM deployment WHERE id = ANY (ARRAY(SELECT id FROM deployment' +
-      ' WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
+      'DELETE FROM deployment WHERE id = ANY (ARRAY(SELECT id FROM deployment d' +
+      ' WHERE deleted_at < $1 AND NOT EXISTS (SELECT FROM rollout r WHERE r.deployment_id = d.id)' +
+      ' ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
     values: [cutoff, batch],
   });
   return result.rowCount ?? 0;
-}
-
-/** Start-up check: throws if the phases of the database are not those of the lifecycle table. */
-export async function checkStoredPhases(db: Queryable): Promise<void> {
-  const result = await db.query<{ phase: string }>({
-    text: `SELECT e.enumlabel AS phase FROM pg_enum e WHERE e.enumtypid = '"DeploymentPhase"'::regtype`,
-  });
-  const stored = new Set(result.rows.map((row) => row.phase));
-  const coded = new Set<string>(DEPLOYMENT_PHASES);
-  const missing = [...coded].filter((phase) => !stored.has(phase));
-  const unknown = [...stored].filter((phase) => !coded.has(phase));
-  if (missing.length === 0 && unknown.length === 0) return;
-  const parts = [
-    ...(missing.length > 0 ? [`the database lacks ${missing.join(', ')}`] : []),
-    ...(unknown.length > 0 ? [`it has unknown ${unknown.join(', ')}`] : []),
-  ];
-  throw new Error(`the phases of the database are not those of this version: ${parts.join('; ')}`);
 }

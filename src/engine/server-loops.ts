@@ -6,6 +6,7 @@ import type { Config } from '../config/config.js';
 import { deploymentsPurgeUnchecked } from '../deployments/index.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
+import { rolloutsInterruptUnchecked, rolloutsPurgeUnchecked } from '../rollouts/index.js';
 import { runtimesPurgeUnchecked, runtimesSweepUnchecked } from '../runtimes/index.js';
 import type { Database } from '../store/database.js';
 import { idempotencyPurgeUnchecked } from '../store/idempotency.js';
@@ -14,7 +15,6 @@ import { loop, MORE, type Loop } from './sweeps.js';
 const DAY_MS = 24 * 60 * 60_000;
 /** How long the rows of deleted objects stay, for those who ask for them. */
 const DELETED_KEPT_MS = 7 * DAY_MS;
-const IDEMPOTENCY_KEPT_MS = DAY_MS;
 /** Rows of one statement: small enough never to hold up a writer. */
 const BATCH = 500;
 /** Statements of one run: a server that stops waits for no more. */
@@ -36,6 +36,8 @@ export function startLoops(
   const { heartbeatTimeoutSeconds, sweepSeconds } = config.agents;
   const ago = (ms: number) => new Date(clock.now().getTime() - ms);
   const stamp = stampOf(systemGrant('system:sweep', 'runtimes'), 'RuntimeRemoved');
+  const silent = stampOf(systemGrant('system:sweep', 'rollouts'), 'RolloutInterrupted');
+  const purged = stampOf(systemGrant('system:sweep', 'purge'), 'DeploymentPurged');
   const purge = async (...takes: readonly (() => Promise<number>)[]) => {
     let more = false;
     for (const take of takes) {
@@ -66,14 +68,17 @@ export function startLoops(
         purge(async () => (await runtimesSweepUnchecked(database.writer, clock.now(), BATCH, stamp)).length),
       deps,
     ),
+    // A lock that ran out is free without this; it tells those who watch, and keeps the history true.
+    loop('rollouts', 60, () => purge(() => rolloutsInterruptUnchecked(database.writer, BATCH, silent)), deps),
     loop(
       'purge',
       3_600,
       () =>
         purge(
+          () => rolloutsPurgeUnchecked(database, ago(DELETED_KEPT_MS), BATCH, purged),
           () => deploymentsPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
           () => runtimesPurgeUnchecked(database.pool, ago(DELETED_KEPT_MS), BATCH),
-          () => idempotencyPurgeUnchecked(database.pool, ago(IDEMPOTENCY_KEPT_MS), BATCH),
+          () => idempotencyPurgeUnchecked(database.pool, BATCH),
         ),
       deps,
     ),

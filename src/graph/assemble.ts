@@ -8,6 +8,7 @@ import { addDeploymentSchema } from '../deployments/schema.js';
 import type { Clock } from '../kernel/clock.js';
 import type { PublicReads } from '../store/public-types.js';
 import { addReleaseSchema } from '../releases/schema.js';
+import { addRolloutSchema } from '../rollouts/schema.js';
 import { addRuntimeSchema } from '../runtimes/schema.js';
 import { createBuilder, type PrismaHandle } from './builder.js';
 import { addChangeTypes } from './change-types.js';
@@ -51,7 +52,7 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
     feed: deps.feed,
     clock: deps.clock,
   };
-  addFailureTypes(builder, graph.types);
+  addFailureTypes(builder, graph.types, graph.shared);
   addNodeFields(graph);
   addServerInfo(graph, deps.server);
   addChangeSchema(graph);
@@ -59,6 +60,7 @@ export function buildGraph(deps: GraphDeps): GraphQLSchema {
   addReleaseSchema(graph, deps.commands.releases);
   addRuntimeSchema(graph, deps.commands.runtimes);
   addAgentSchema(graph, deps.commands.agents);
-  addDeploymentSchema(graph, deps.commands.deployments);
+  const { phase: rolloutPhase } = addRolloutSchema(graph);
+  addDeploymentSchema(graph, deps.commands.deployments, rolloutPhase);
   return builder.toSchema();
 }

@@ -18,6 +18,7 @@ export function addChangeTypes(builder: Builder) {
       DEPLOYMENT: 'A deployment; ids begin with `dep_`.',
       AGENT: 'An agent; ids begin with `agt_`.',
       TOKEN: 'An API token; ids begin with `tok_`.',
+      ROLLOUT: 'A rollout; ids begin with `ro_`.',
     },
   );
   const op = addEnum<LogEntry['op']>(builder, 'ChangeOp', 'What was done to an object.', {

@@ -9,20 +9,27 @@ import {
   IncompatibleProtocolError,
   InvalidInputError,
   InvalidTransitionError,
+  LockHeldError,
   NotFoundError,
+  RolloutVersionConflictError,
   RuntimeVersionConflictError,
   TerminatingError,
   TokenVersionConflictError,
   type VersionConflictError,
 } from './failures.js';
 import type { ObjectTypes } from './object-types.js';
+import type { SharedTypes } from './shared-types.js';
 
 /**
  * The schema's side of `failures.ts`. A conflict is one interface with one type per kind of object: code that treats all
  * conflicts alike reads `... on VersionConflict`, and code that knows its mutation reads the fresh object with its own
  * type, without a type condition on `current`.
  */
-export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
+export function addFailureTypes(
+  builder: Builder,
+  types: ObjectTypes,
+  shared: Pick<SharedTypes, 'lock'>,
+): void {
   const failure = builder.interfaceRef<FailureError>('Failure').implement({
     description: 'Why an operation did not happen, as data. A failure of this kind changed nothing.',
     fields: (t) => ({
@@ -86,6 +93,23 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     description: 'The object is being deleted, and its specification cannot change any more.',
   });
 
+  builder.objectType(LockHeldError, {
+    name: 'LockHeld',
+    interfaces: [failure],
+    description: 'Another rollout of the deployment is under way. Wait for it, or cancel it.',
+    fields: (t) => ({
+      lock: t.field({
+        type: shared.lock,
+        description: 'Who, since when and until when.',
+        resolve: (error) => error.lock,
+      }),
+      phase: t.exposeString('phase', {
+        nullable: true,
+        description: 'How far that rollout is, a `RolloutPhase`; null if it cannot be told.',
+      }),
+    }),
+  });
+
   builder.objectType(AlreadyExistsError, {
     name: 'AlreadyExists',
     interfaces: [failure],
@@ -138,6 +162,7 @@ export function addFailureTypes(builder: Builder, types: ObjectTypes): void {
     ['Deployment', DeploymentVersionConflictError],
     ['Agent', AgentVersionConflictError],
     ['Token', TokenVersionConflictError],
+    ['Rollout', RolloutVersionConflictError],
   ] as const;
   for (const [model, errorClass] of typed) {
     builder.objectType(errorClass, {

@@ -1,4 +1,4 @@
-import type { Failure, FailureKind, InputIssue, Outcome } from '../kernel/failure.js';
+import type { Failure, FailureKind, HeldLock, InputIssue, Outcome } from '../kernel/failure.js';
 import type { ObjectKind } from '../kernel/ids.js';
 
 /**
@@ -50,6 +50,17 @@ export class TerminatingError extends FailureError {
   readonly code = 'Terminating';
 }
 
+export class LockHeldError extends FailureError {
+  readonly code = 'LockHeld';
+  readonly lock: HeldLock;
+  readonly phase: string | null;
+  constructor(failure: Failure & { kind: 'LockHeld' }) {
+    super(failure.message);
+    this.lock = failure.lock;
+    this.phase = failure.phase;
+  }
+}
+
 export class AlreadyExistsError extends FailureError {
   readonly code = 'AlreadyExists';
   readonly existingId: string | null;
@@ -95,12 +106,14 @@ export class RuntimeVersionConflictError extends VersionConflictError {}
 export class DeploymentVersionConflictError extends VersionConflictError {}
 export class AgentVersionConflictError extends VersionConflictError {}
 export class TokenVersionConflictError extends VersionConflictError {}
+export class RolloutVersionConflictError extends VersionConflictError {}
 
 const CONFLICTS = {
   RUNTIME: RuntimeVersionConflictError,
   DEPLOYMENT: DeploymentVersionConflictError,
   AGENT: AgentVersionConflictError,
   TOKEN: TokenVersionConflictError,
+  ROLLOUT: RolloutVersionConflictError,
 };
 
 type FailureClass = new (...args: never[]) => FailureError;
@@ -109,6 +122,7 @@ const CLASSES: Readonly<Record<Exclude<FailureKind, 'VersionConflict'>, FailureC
   InvalidInput: InvalidInputError,
   InvalidTransition: InvalidTransitionError,
   Terminating: TerminatingError,
+  LockHeld: LockHeldError,
   AlreadyExists: AlreadyExistsError,
   AgentConflict: AgentConflictError,
   IdempotencyKeyReused: IdempotencyKeyReusedError,
@@ -143,6 +157,8 @@ function failureError(failure: Failure, object: ObjectKind): FailureError {
       return new InvalidTransitionError(failure);
     case 'Terminating':
       return new TerminatingError(failure.message);
+    case 'LockHeld':
+      return new LockHeldError(failure);
     case 'AlreadyExists':
       return new AlreadyExistsError(failure);
     case 'AgentConflict':

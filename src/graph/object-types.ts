@@ -36,6 +36,12 @@ export function addObjectTypes(builder: Builder) {
       description:
         'An API token: who may do what with it. What a client sends to prove it is shown once, when it is created.',
     }),
+    Rollout: builder.prismaObject('Rollout', {
+      select: PUBLIC_COLUMNS.Rollout,
+      interfaces,
+      description:
+        'One attempt to change what a deployment runs. It has a phase while it is under way and an outcome when it ended, which never changes.',
+    }),
   };
 }
 
@@ -45,6 +51,7 @@ export const TYPE_OF_KIND = {
   DEPLOYMENT: 'Deployment',
   AGENT: 'Agent',
   TOKEN: 'Token',
+  ROLLOUT: 'Rollout',
 } as const satisfies Record<ObjectKind, string>;
 
 export type ObjectTypes = ReturnType<typeof addObjectTypes>;

@@ -2,6 +2,7 @@ import type { ObjectRef } from '@pothos/core';
 
 import { CONDITIONS_MAX, type Condition, type ConditionStatus } from '../kernel/conditions.js';
 import { parseMoment } from '../kernel/clock.js';
+import type { HeldLock } from '../kernel/failure.js';
 import { addEnum } from './enum.js';
 import { addFilterInputs } from './filter-input.js';
 import type { Builder, Types } from './graph-types.js';
@@ -22,10 +23,34 @@ export function addSharedTypes(builder: Builder) {
     filters: addFilterInputs(builder),
     condition: conditionType(builder, conditionStatus),
     conditionInput: conditionInput(builder, conditionStatus),
+    lock: lockType(builder),
     ...orderInputs(builder),
   };
 }
 export type SharedTypes = ReturnType<typeof addSharedTypes>;
+
+function lockType(builder: Builder): ObjectRef<Types, HeldLock> {
+  return builder.objectRef<HeldLock>('DeployLock').implement({
+    description: 'Who is changing a deployment: one rollout at a time.',
+    fields: (t) => ({
+      deploymentId: t.exposeID('deploymentId', { description: 'The deployment.' }),
+      rolloutId: t.exposeID('rolloutId', { description: 'The rollout that holds it.' }),
+      startedBy: t.exposeString('startedBy', {
+        description: 'Who began that: an actor as in `Change.actor`.',
+      }),
+      acquiredAt: t.field({
+        type: 'DateTime',
+        description: 'Since when.',
+        resolve: (lock) => lock.acquiredAt,
+      }),
+      expiresAt: t.field({
+        type: 'DateTime',
+        description: 'When others may take it, unless its holder shows a sign of life before.',
+        resolve: (lock) => lock.expiresAt,
+      }),
+    }),
+  });
+}
 
 type StatusRef = ReturnType<typeof addEnum<ConditionStatus>>;
 

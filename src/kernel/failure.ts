@@ -21,6 +21,7 @@ export type Failure<Current = unknown> =
       readonly allowed: readonly string[];
     }
   | { readonly kind: 'Terminating'; readonly message: string }
+  | { readonly kind: 'LockHeld'; readonly message: string; readonly lock: HeldLock; readonly phase: string | null }
   | { readonly kind: 'AlreadyExists'; readonly message: string; readonly existingId: string | null }
   | { readonly kind: 'AgentConflict'; readonly message: string }
   | { readonly kind: 'IdempotencyKeyReused'; readonly message: string }
@@ -31,6 +32,15 @@ export type Failure<Current = unknown> =
       readonly minimum: number;
       readonly current: number;
     };
+
+/** Who holds a deploy lock, since when and until when. */
+export interface HeldLock {
+  readonly deploymentId: string;
+  readonly rolloutId: string;
+  readonly startedBy: string;
+  readonly acquiredAt: Date;
+  readonly expiresAt: Date;
+}
 
 export type FailureKind = Failure['kind'];
 

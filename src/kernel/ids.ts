@@ -8,6 +8,7 @@ export const ID_PREFIXES = {
   DEPLOYMENT: 'dep',
   AGENT: 'agt',
   TOKEN: 'tok',
+  ROLLOUT: 'ro',
 } as const;
 
 export type ObjectKind = keyof typeof ID_PREFIXES;
@@ -17,6 +18,7 @@ export const OBJECT_KINDS = [
   'DEPLOYMENT',
   'AGENT',
   'TOKEN',
+  'ROLLOUT',
 ] as const satisfies readonly ObjectKind[];
 
 declare const brand: unique symbol;
@@ -27,6 +29,7 @@ export type ReleaseId = Id<'RELEASE'>;
 export type DeploymentId = Id<'DEPLOYMENT'>;
 export type AgentId = Id<'AGENT'>;
 export type TokenId = Id<'TOKEN'>;
+export type RolloutId = Id<'ROLLOUT'>;
 
 export function newId<K extends ObjectKind>(kind: K): Id<K> {
   const text: string = typeid(ID_PREFIXES[kind]).toString();

@@ -7,6 +7,9 @@ import type { Queryable, Statement } from './queryable.js';
 
 export type { Answered, Queryable, Statement } from './queryable.js';
 
+/** The connection of an open transaction. */
+export type Transaction = PoolClient;
+
 export type Isolation = 'READ COMMITTED' | 'REPEATABLE READ' | 'SERIALIZABLE';
 
 /**

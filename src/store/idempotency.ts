@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 
-import type { Clock } from '../kernel/clock.js';
 import { done, refused, type Failure, type Outcome } from '../kernel/failure.js';
 import { canonicalJson, type JsonObject } from '../kernel/json.js';
+import { commitIfDone } from './commit-if-done.js';
 import type { Database, Queryable } from './database.js';
 
 /**
@@ -11,9 +11,11 @@ import type { Database, Queryable } from './database.js';
  * with the same input. The record is written in the transaction of the effect, so both are there or neither is, after
  * any crash and on any replica. Concurrent requests with one key wait for the first at the record's primary key.
  *
+ * Their age is told by the database's clock: those of servers may differ.
+ *
  * A refused operation has no effect and leaves no record: asked again, it is decided again.
  */
-const IDEMPOTENCY_HOURS = 24;
+const EXPIRED = "created_at < now() - interval '24 hours'";
 
 export interface IdempotentRequest {
   /** Actor id. */
@@ -32,63 +34,43 @@ export interface ResultCodec<T> {
 }
 
 export async function idempotently<T, F extends Failure>(
-  deps: { readonly database: Database; readonly clock: Clock },
+  { database }: { readonly database: Database },
   request: IdempotentRequest,
   codec: ResultCodec<T>,
   work: (tx: PoolClient) => Promise<Outcome<T, F>>,
 ): Promise<Outcome<T, F | (Failure<never> & { kind: 'IdempotencyKeyReused' })>> {
   const payloadHash = createHash('sha256').update(canonicalJson(request.input)).digest('hex');
-  try {
-    return await deps.database.inTransaction(async (tx) => {
-      if (!(await claim(tx, request, payloadHash, deps.clock))) {
-        return replay(tx, request, payloadHash, codec);
-      }
-      const outcome = await work(tx);
-      if (!outcome.done) throw new RolledBack(outcome);
-      await tx.query({
-        name: 'idempotency_finish',
-        text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
-        values: [
-          request.principal,
-          request.key,
-          codec.objectId(outcome.value),
-          JSON.stringify(codec.toJson(outcome.value)),
-        ],
-      });
-      return outcome;
+  return commitIfDone(database, async (tx) => {
+    if (!(await claim(tx, request, payloadHash))) {
+      return replay(tx, request, payloadHash, codec);
+    }
+    const outcome = await work(tx);
+    if (!outcome.done) return outcome;
+    await tx.query({
+      name: 'idempotency_finish',
+      text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
+      values: [
+        request.principal,
+        request.key,
+        codec.objectId(outcome.value),
+        JSON.stringify(codec.toJson(outcome.value)),
+      ],
     });
-  } catch (error) {
-    if (error instanceof RolledBack) return error.outcome as Outcome<T, F>; // thrown above, with that outcome
-    throw error;
-  }
-}
-
-/** Carries a refusal out of the transaction, which takes the record back with it. */
-class RolledBack extends Error {
-  readonly outcome: Outcome<unknown>;
-  constructor(outcome: Outcome<unknown>) {
-    super('rolled back');
-    this.outcome = outcome;
-  }
+    return outcome;
+  });
 }
 
 /** True if this transaction is the first, or the first after the record's life. */
-async function claim(
-  tx: Queryable,
-  request: IdempotentRequest,
-  payloadHash: string,
-  clock: Clock,
-): Promise<boolean> {
-  const now = clock.now();
+async function claim(tx: Queryable, request: IdempotentRequest, payloadHash: string): Promise<boolean> {
   const result = await tx.query({
     name: 'idempotency_claim',
     text:
       'INSERT INTO idempotency_record (principal, key, operation, payload_hash, object_id, result, created_at)' +
-      " VALUES ($1, $2, $3, $4, '', 'null', $5)" +
+      " VALUES ($1, $2, $3, $4, '', 'null', now())" +
       ' ON CONFLICT (principal, key) DO UPDATE SET operation = excluded.operation,' +
       ' payload_hash = excluded.payload_hash, created_at = excluded.created_at' +
-      ' WHERE idempotency_record.created_at < $6 RETURNING 1',
-    values: [request.principal, request.key, request.operation, payloadHash, now, idempotencyCutoff(now)],
+      ` WHERE idempotency_record.${EXPIRED} RETURNING 1`,
+    values: [request.principal, request.key, request.operation, payloadHash],
   });
   return result.rows.length === 1;
 }
@@ -113,21 +95,14 @@ async function replay<T>(
   return done(codec.fromJson(record.result));
 }
 
-/** Records made before it are no longer honoured. */
-export function idempotencyCutoff(now: Date): Date {
-  const cutoff = new Date(now);
-  cutoff.setUTCHours(cutoff.getUTCHours() - IDEMPOTENCY_HOURS);
-  return cutoff;
-}
-
 /** Takes away at most `batch` records that are no longer honoured; the number taken. Run again until it is less. */
-export async function idempotencyPurgeUnchecked(db: Queryable, cutoff: Date, batch: number): Promise<number> {
+export async function idempotencyPurgeUnchecked(db: Queryable, batch: number): Promise<number> {
   const result = await db.query({
     name: 'idempotency_purge',
     text:
       'DELETE FROM idempotency_record WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency_record' +
-      ' WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
-    values: [cutoff, batch],
+      ` WHERE ${EXPIRED} ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+    values: [batch],
   });
   return result.rowCount ?? 0;
 }

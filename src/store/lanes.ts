@@ -1,17 +1,7 @@
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
 
 import type { Answered, Queryable, Statement } from './queryable.js';
-import { PreparedCall, type Call, type Cells, type Column } from './prepared-call.js';
-
-/**
- * Single statements over sessions of a pool. A session that has answered one takes the next that waits, or is kept for a moment for the
- * one that comes: to lend a session and to take it back cost the pool more than a statement costs the driver. Whoever wants a session of the pool
- * for itself is not kept waiting by that: nobody here goes on while somebody waits there.
- */
-export interface Lanes extends Queryable {
-  /** The rows as PostgreSQL wrote them. `keep`: whether the session that answered stays; false ends it. */
-  cells(call: Call, keep?: (session: PoolClient) => boolean): Promise<readonly Cells[]>;
-}
+import { PreparedCall, type Cells, type Column } from './prepared-call.js';
 
 /** How often it is looked whether sessions were without work all the time since. */
 const KEPT_MS = 5;
@@ -22,34 +12,31 @@ const KNOWN_MAX = 1_000;
 
 interface Task {
   readonly call: PreparedCall;
-  readonly keep: ((session: PoolClient) => boolean) | undefined;
   readonly fail: (error: Error) => void;
   patience: NodeJS.Timeout | undefined;
 }
 
-export function lanesOf(pool: Pool, waitMs = WAIT_MS): Lanes {
+/**
+ * Single statements over sessions of a pool. A session that has answered one takes the next that waits, or is kept for a moment for the
+ * one that comes: to lend a session and to take it back cost the pool more than a statement costs the driver. Whoever wants a session of the pool
+ * for itself is not kept waiting by that: nobody here goes on while somebody waits there.
+ */
+export function lanesOf(pool: Pool, waitMs = WAIT_MS): Queryable {
   const lanes = new Sessions(pool, waitMs);
   const known = new Map<string, { readonly text: string; readonly fields: readonly Field[] }>();
 
-  function run(
-    statement: Call,
-    describe: boolean,
-    keep?: (session: PoolClient) => boolean,
-  ): Promise<PreparedCall> {
+  function run(statement: Statement, describe: boolean): Promise<PreparedCall> {
     return new Promise((resolve, reject) => {
       const call: PreparedCall = new PreparedCall(statement, describe, (error) => {
         lanes.answered(call, error);
         if (error) reject(error);
         else resolve(call);
       });
-      lanes.start({ call, keep, fail: reject, patience: undefined });
+      lanes.start({ call, fail: reject, patience: undefined });
     });
   }
 
   return {
-    async cells(statement, keep) {
-      return (await run(statement, false, keep)).rows;
-    },
     async query<R extends QueryResultRow>(statement: Statement): Promise<Answered<R>> {
       const { name, text } = statement;
       const found = name === undefined ? undefined : known.get(name);
@@ -89,7 +76,7 @@ class Sessions {
   readonly #pool: Pool;
   readonly #waitMs: number;
   readonly #waiting: Task[] = [];
-  readonly #at = new Map<PreparedCall, { readonly session: PoolClient; readonly task: Task }>();
+  readonly #at = new Map<PreparedCall, PoolClient>();
   #spare: PoolClient[] = [];
   /** How few of them there were since sessions were last given back. */
   #unneeded = 0;
@@ -121,11 +108,10 @@ class Sessions {
   }
 
   answered(call: PreparedCall, error: Error | undefined): void {
-    const place = this.#at.get(call);
-    if (place === undefined) return;
+    const session = this.#at.get(call);
+    if (session === undefined) return;
     this.#at.delete(call);
-    const { session, task } = place;
-    if (error || this.#broken.has(session) || task.keep?.(session) === false) {
+    if (error || this.#broken.has(session)) {
       // As the pool does it: what failed, for whatever reason, is not lent again.
       session.release(error ?? true);
       this.#ask();
@@ -161,7 +147,7 @@ class Sessions {
 
   #run(session: PoolClient, task: Task): void {
     clearTimeout(task.patience);
-    this.#at.set(task.call, { session, task });
+    this.#at.set(task.call, session);
     session.query(task.call);
   }
 

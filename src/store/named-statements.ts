@@ -3,15 +3,23 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 
-import { lanesOf } from './lanes.js';
+import { ReadsEnded, type ReadTurns } from '../kernel/read-turns.js';
+import type { CancelStatement } from './session.js';
 
 /**
  * Statements whose texts clients have a hand in. A prepared one saves parsing and planning, and stays in its session:
  * both what this process remembers and what a session holds have a bound, however many shapes are asked for.
  */
 export interface NamedStatements {
-  /** The first row, as texts. Statements here give one. `prepare`: whether one plan is good for all values. */
-  row(text: string, values: readonly unknown[], prepare: boolean): Promise<readonly (string | null)[]>;
+  /** The first row, as texts: statements here give one. */
+  row(statement: NamedStatement, turns: ReadTurns): Promise<readonly (string | null)[]>;
+}
+
+export interface NamedStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** Whether one plan is good for all values. */
+  readonly prepare: boolean;
 }
 
 export interface StatementLimits {
@@ -29,13 +37,16 @@ interface Remembered {
   readonly name: string | undefined;
 }
 
-export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): NamedStatements {
+export function namedStatements(
+  pool: Pool,
+  cancel: CancelStatement,
+  limits: StatementLimits = LIMITS,
+): NamedStatements {
   const remembered = new LRUCache<string, Remembered>({
     max: limits.texts,
     maxSize: REMEMBERED_CHARACTERS,
     sizeCalculation: (_value, text) => text.length,
   });
-  const lanes = lanesOf(pool);
   const prepared = new WeakMap<PoolClient, Set<string>>();
 
   function nameOf(text: string): string | undefined {
@@ -55,12 +66,49 @@ export function namedStatements(pool: Pool, limits: StatementLimits = LIMITS): N
     return names.size >= limits.perSession;
   }
 
-  return {
-    async row(text, values, prepare) {
-      const name = prepare ? nameOf(text) : undefined;
-      if (name === undefined) return (await lanes.cells({ text, values }))[0] ?? [];
-      const rows = await lanes.cells({ name, text, values }, (session) => !noteIn(session, name));
+  async function ask(
+    { text, values, prepare }: NamedStatement,
+    turns: ReadTurns,
+  ): Promise<readonly (string | null)[]> {
+    const name = prepare ? nameOf(text) : undefined;
+    const session = await pool.connect();
+    let end = false;
+    if (turns.ended) {
+      session.release();
+      throw new ReadsEnded();
+    }
+    const done = turns.running(() => {
+      // A cancellation that comes late must not meet the statement of somebody else.
+      end = true;
+      cancel(session);
+    });
+    try {
+      const query = { text, values: [...values], rowMode: 'array' as const, types: TEXTS };
+      const { rows } = await session.query<(string | null)[]>(
+        name === undefined ? query : { ...query, name },
+      );
+      if (name !== undefined && noteIn(session, name)) end = true;
       return rows[0] ?? [];
+    } catch (error) {
+      end = true; // as the pool's own `query` does
+      throw error;
+    } finally {
+      done();
+      session.release(end);
+    }
+  }
+
+  return {
+    async row(statement, turns) {
+      const free = turns.enter();
+      if (free) await free;
+      try {
+        return await ask(statement, turns);
+      } finally {
+        turns.leave();
+      }
     },
   };
 }
+
+const TEXTS = { getTypeParser: () => (text: string) => text };

@@ -21,6 +21,8 @@ export type StoreOptions = {
   /** Sessions in each of the two pools. */
   readonly poolSize: number;
   readonly dataDir: string;
+  /** How long a request may take. */
+  readonly requestMs: number;
   /** `prisma/migrations`. */
   readonly migrations: string;
   readonly log: Log;
@@ -40,12 +42,18 @@ export interface Store {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { log, poolSize } = options;
+  const { log, poolSize, requestMs } = options;
   const embedded =
     options.url === undefined ? await startEmbedded({ dataDir: options.dataDir, log }) : undefined;
   const address: PoolOptions['database'] =
     options.url === undefined ? { connection: connectionOf(embedded) } : { url: options.url };
-  const pool = makePool({ database: address, size: poolSize, applicationName: 'slipway', log });
+  const pool = makePool({
+    database: address,
+    size: poolSize,
+    applicationName: 'slipway',
+    requestMs,
+    log,
+  });
   let readPool: Pool | undefined;
   try {
     const serverVersion = await reach(pool);
@@ -98,10 +106,15 @@ async function openReadPool(
   address: PoolOptions['database'],
   options: StoreOptions,
 ): Promise<Pool> {
-  const { log, poolSize: size } = options;
-  const applicationName = 'slipway-read';
+  const { log } = options;
+  const common = {
+    size: options.poolSize,
+    requestMs: options.requestMs,
+    applicationName: 'slipway-read',
+    log,
+  };
   if (options.readUrl !== undefined) {
-    const second = makePool({ database: { url: options.readUrl }, size, applicationName, log });
+    const second = makePool({ ...common, database: { url: options.readUrl } });
     await reach(second).catch(async (error: unknown) => {
       await second.end();
       throw error;
@@ -109,7 +122,7 @@ async function openReadPool(
     return second;
   }
   if (await mayEnter(pool, READ_ROLE)) {
-    const asReader = makePool({ database: address, role: READ_ROLE, size, applicationName, log });
+    const asReader = makePool({ ...common, database: address, role: READ_ROLE });
     const entered = await asReader
       .query<{ role: string }>('SELECT current_user AS role')
       .then((result) => result.rows[0]?.role === READ_ROLE)
@@ -125,7 +138,7 @@ async function openReadPool(
     `Reads run as the owner of the database: the role ${READ_ROLE} could not be made or entered, so the database itself ` +
       'does not keep them off internal tables. Grant the right to create roles, or give SLIPWAY_READ_DATABASE_URL.',
   );
-  return makePool({ database: address, size, applicationName, log });
+  return makePool({ ...common, database: address });
 }
 
 async function mayEnter(pool: Pool, role: string): Promise<boolean> {

@@ -8,8 +8,9 @@ import type { Connection } from './embedded/endpoint.js';
 
 /** A full pool must fail a request, not hold it for ever. */
 const CONNECT_TIMEOUT_MILLISECONDS = 5_000;
-/** Above the longest request, so that a request's own deadline is the one that speaks. */
+/** At least. It is always above that of requests, so that a request's own deadline is the one that speaks. */
 const STATEMENT_TIMEOUT_MILLISECONDS = 60_000;
+const BEYOND_REQUEST_MILLISECONDS = 5_000;
 const IDLE_IN_TRANSACTION_TIMEOUT_MILLISECONDS = 60_000;
 const IDLE_SESSION_MILLISECONDS = 30_000;
 
@@ -21,6 +22,8 @@ export type PoolOptions = {
   readonly size: number;
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string;
+  /** How long a request may take; undefined: shorter than any statement. */
+  readonly requestMs?: number | undefined;
   readonly log: Log;
 };
 
@@ -45,8 +48,8 @@ export function makePool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-function addressOf({ database, role }: PoolOptions): pg.PoolConfig {
-  const ours = sessionOptions(role);
+function addressOf({ database, role, requestMs }: PoolOptions): pg.PoolConfig {
+  const ours = sessionOptions(role, requestMs);
   if ('connection' in database) return { ...database.connection, options: ours };
   // What a URL says wins over the other fields in `pg`, so ours has to be in the URL; the last setting of a name wins.
   const url = new URL(database.url);
@@ -56,10 +59,11 @@ function addressOf({ database, role }: PoolOptions): pg.PoolConfig {
 }
 
 /** The adapter reads timestamps as UTC whatever the server's zone is, so the session must be in UTC. */
-function sessionOptions(role: string | undefined): string {
+function sessionOptions(role: string | undefined, requestMs = 0): string {
+  const statementMs = Math.max(STATEMENT_TIMEOUT_MILLISECONDS, requestMs + BEYOND_REQUEST_MILLISECONDS);
   const settings = [
     'timezone=UTC',
-    `statement_timeout=${STATEMENT_TIMEOUT_MILLISECONDS}`,
+    `statement_timeout=${Math.ceil(statementMs)}`,
     `idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_TIMEOUT_MILLISECONDS}`,
     ...(role === undefined ? [] : [`role=${role.replaceAll(/[\\\s]/g, '\\$&')}`]),
   ];

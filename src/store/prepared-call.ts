@@ -9,11 +9,6 @@ export interface Column {
   readonly dataTypeID: number;
 }
 
-/** As a `Statement`, whose values the driver's own types want to be changeable. */
-export interface Call extends Omit<Statement, 'values'> {
-  readonly values?: readonly unknown[];
-}
-
 export type Cells = readonly (string | null)[];
 
 /**
@@ -32,7 +27,7 @@ export class PreparedCall implements Submittable {
   readonly #done: (error: Error | undefined) => void;
 
   /** `done` is called once: after the last message, or with the error. */
-  constructor(statement: Call, describe: boolean, done: (error: Error | undefined) => void) {
+  constructor(statement: Statement, describe: boolean, done: (error: Error | undefined) => void) {
     this.name = statement.name;
     this.text = statement.text;
     this.values = statement.values ?? [];

@@ -1,4 +1,5 @@
 import type { Predicate } from '../kernel/filter.js';
+import type { ReadTurns } from '../kernel/read-turns.js';
 import { getDatamodel } from './generated/pothos.js';
 import type GeneratedTypes from './generated/pothos.js';
 import type { Rows, VersionedTable as PublicTable } from './rows.js';
@@ -102,6 +103,29 @@ export const PUBLIC_COLUMNS = {
     updatedAt: true,
   },
   TokenUse: { tokenId: true, lastUsedAt: true },
+  Rollout: {
+    id: true,
+    namespace: true,
+    deploymentId: true,
+    operation: true,
+    phase: true,
+    activatedAt: true,
+    cancelRequestedAt: true,
+    outcome: true,
+    fromReleaseId: true,
+    toReleaseId: true,
+    source: true,
+    logUrl: true,
+    parentRolloutId: true,
+    startedBy: true,
+    finishedAt: true,
+    message: true,
+    error: true,
+    deletedAt: true,
+    version: true,
+    createdAt: true,
+    updatedAt: true,
+  },
 } as const satisfies {
   readonly [M in keyof GeneratedTypes]?: { readonly [C in keyof GeneratedTypes[M]['Shape']]?: true };
 };
@@ -110,11 +134,12 @@ export const PUBLIC_COLUMNS = {
 interface PublicRelations {
   Runtime: 'deployments';
   Release: never;
-  Deployment: 'runtime' | 'currentRelease' | 'targetRelease';
+  Deployment: 'runtime' | 'currentRelease' | 'targetRelease' | 'rollouts';
   Agent: 'liveness';
   AgentLiveness: never;
   Token: 'use';
   TokenUse: never;
+  Rollout: 'deployment' | 'fromRelease' | 'toRelease';
 }
 
 export type PublicModelName = keyof typeof PUBLIC_COLUMNS;
@@ -254,8 +279,11 @@ export interface TimelineResult {
  */
 export interface PublicReads {
   /** One list after the other, in no particular order. */
-  rows(reads: readonly { readonly wanted: Wanted; readonly rows: RowsRead }[]): Promise<readonly ReadRow[]>;
-  page(page: PageRead): Promise<PageResult>;
+  rows(
+    reads: readonly { readonly wanted: Wanted; readonly rows: RowsRead }[],
+    turns: ReadTurns,
+  ): Promise<readonly ReadRow[]>;
+  page(page: PageRead, turns: ReadTurns): Promise<PageResult>;
   /** What belongs to a row that is there already: a row of nothing but that. */
-  beside(row: Readonly<Record<string, string | null>>, rows: RowsRead): Promise<ReadRow>;
+  beside(row: Readonly<Record<string, string | null>>, rows: RowsRead, turns: ReadTurns): Promise<ReadRow>;
 }

@@ -163,7 +163,7 @@ function addBelow(draft: Draft, owners: string, below: BelowRead): number | null
       const named = `t.id IN (SELECT "${column}" FROM ${owners})`;
       return addSet(draft, rows, {
         root: false,
-        source: (columns) => selectSql(draft, wanted, columns, named),
+        source: (columns) => selectSql(draft, wanted, columns, { named }),
       });
     }
     case 'page': {
@@ -193,11 +193,28 @@ function eachOf(owners: string, select: string): string {
   return `SELECT x.* FROM ${owners} CROSS JOIN LATERAL (${select}) x`;
 }
 
-function selectSql(draft: Draft, wanted: Wanted, columns: string, ...first: readonly string[]): string {
-  return `SELECT ${columns} FROM ${wanted.table} t${whereSql([...first, ...conditions(draft, wanted)])}`;
+/** `place`: what says by itself which rows, where something does. */
+function selectSql(
+  draft: Draft,
+  wanted: Wanted,
+  columns: string,
+  place?: Place,
+  ...bounds: readonly string[]
+): string {
+  const first = place?.named ? [place.named] : [];
+  const all = [...first, ...bounds, ...conditions(draft, wanted, 't', place)];
+  return `SELECT ${columns} FROM ${wanted.table} t${whereSql(all)}`;
 }
 
-function pageSource(draft: Draft, page: PageRead, columns: string, ...first: readonly string[]): string {
+/** How the rows of a set are found, whatever else must hold for them. */
+interface Place {
+  /** By rows above: an index leads from each of them to its own. */
+  readonly named?: string;
+  /** In the order of an index, which begins with the namespace for those of one. */
+  readonly inOrder?: boolean;
+}
+
+function pageSource(draft: Draft, page: PageRead, columns: string, named?: string): string {
   const { wanted, sort, fromEnd, take } = page;
   const forwards = sort.direction === 'asc';
   const bounds = [
@@ -206,8 +223,9 @@ function pageSource(draft: Draft, page: PageRead, columns: string, ...first: rea
   ];
   const direction = forwards === fromEnd ? ' DESC' : '';
   const limit = Math.trunc(take) + (page.wantMore ? 1 : 0);
+  const place = named === undefined ? { inOrder: sort.field === 'createdAt' } : { named };
   return (
-    selectSql(draft, wanted, columns, ...first, ...bounds) +
+    selectSql(draft, wanted, columns, place, ...bounds) +
     ` ORDER BY t.${SORT_COLUMNS[sort.field]}${direction}, t.id${direction} LIMIT ${limit}`
   );
 }
@@ -222,25 +240,33 @@ function beyond(draft: Draft, field: SortField, { value, id }: Keyset, forwards:
 }
 
 /** With an alias of its own: it stands among the columns of another set. */
-function countSql(draft: Draft, wanted: Wanted, ...first: readonly string[]): string {
-  return `(SELECT count(*)::int FROM ${wanted.table} c${whereSql([...first, ...conditions(draft, wanted, 'c')])})`;
+function countSql(draft: Draft, wanted: Wanted, named?: string): string {
+  const place = named === undefined ? { inOrder: true } : { named };
+  const all = [...(named === undefined ? [] : [named]), ...conditions(draft, wanted, 'c', place)];
+  return `(SELECT count(*)::int FROM ${wanted.table} c${whereSql(all)})`;
 }
 
 /** What holds for the rows that are meant. The text depends on what is asked, so that each has the plan that fits it. */
-function conditions(draft: Draft, wanted: Wanted, alias = 't'): string[] {
+function conditions(draft: Draft, wanted: Wanted, alias: 't' | 'c', place: Place = {}): string[] {
   const columns: Readonly<Record<string, Column>> = TABLES[wanted.table];
   const { ids, namespaces, predicate } = wanted;
   const limited = namespaces !== 'all' && columns['namespace'] !== undefined;
   const filtered = predicate !== undefined && !(predicate.kind === 'all' && predicate.of.length === 0);
-  draft.selective ||= ids === undefined && (limited || filtered);
+  const named = ids !== undefined || place.named !== undefined;
+  // The index of one namespace gives all that is in it, in order: the plan for any namespace is the plan for this one.
+  const searched = limited && !named && !(place.inOrder === true && namespaces.size === 1);
+  draft.selective ||= searched || (filtered && ids === undefined);
   return [
     ...(ids === undefined ? [] : [oneOf(draft, `${alias}.id`, ids)]),
     ...(wanted.deleted || !columns['deletedAt'] ? [] : [`${alias}.deleted_at IS NULL`]),
-    ...(namespaces === 'all' || !columns['namespace']
-      ? []
-      : [oneOf(draft, `${alias}.namespace`, [...namespaces])]),
+    ...(limited ? [seen(oneOf(draft, `${alias}.namespace`, [...namespaces]), named)] : []),
     ...(predicate === undefined ? [] : filterConditions(draft, wanted.table, predicate)),
   ];
+}
+
+/** Of rows that are found otherwise it is only checked: in this form no index can be taken for it. */
+function seen(condition: string, named: boolean): string {
+  return named ? `(${condition}) IS TRUE` : condition;
 }
 
 /** One value by `=`: only then does an index that begins with the column also give its order. */

@@ -3,8 +3,10 @@
  * a free one (the feed). Never reconnects by itself: who holds it opens another.
  */
 import { Socket } from 'node:net';
-import pg, { type Pool } from 'pg';
+import pg, { type Pool, type PoolClient } from 'pg';
 
+import type { Log } from '../kernel/log.js';
+import { turnstile } from '../kernel/turnstile.js';
 import type { Queryable } from './database.js';
 
 export interface Session extends Queryable {
@@ -24,6 +26,32 @@ export interface Session extends Queryable {
 export type OpenSession = (purpose: string, answerTimeoutMs: number) => Promise<Session>;
 
 const CONNECT_TIMEOUT_MILLISECONDS = 5_000;
+
+/** Ends what a session of the pool does at the moment. Returns at once; a failure is logged: a timeout ends it then. */
+export type CancelStatement = (session: PoolClient) => void;
+
+export function cancelStatements(pool: Pool, log: Log): CancelStatement {
+  const open = sessionsLike(pool);
+  // By one session after the other: a crowd of slow operations must not become a crowd of sessions.
+  const inTurn = turnstile(1);
+  return (target) => {
+    // The driver knows it from the handshake; its types do not.
+    const { processID } = target as PoolClient & { readonly processID: number | null };
+    if (processID === null) return;
+    inTurn(async () => {
+      const session = await open('cancel', CONNECT_TIMEOUT_MILLISECONDS);
+      try {
+        // Sessions belong to who logged in, whatever role they entered.
+        await session.query({ text: 'set role none' });
+        await session.query({ text: 'select pg_cancel_backend($1)', values: [processID] });
+      } finally {
+        session.close();
+      }
+    }).catch((error: unknown) => {
+      log.warn({ err: error }, 'A statement that nobody waits for could not be cancelled');
+    });
+  };
+}
 
 /** Sessions with the address, user and settings of the pool. */
 export function sessionsLike(pool: Pool): OpenSession {

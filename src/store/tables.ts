@@ -111,9 +111,32 @@ export const TABLES: { readonly [T in VersionedTable]: Columns<T> } = {
     createdAt: plain('created_at'),
     updatedAt: plain('updated_at'),
   },
+  rollout: {
+    id: plain('id'),
+    namespace: plain('namespace'),
+    deploymentId: plain('deployment_id'),
+    operation: enumerated('operation', 'RolloutOperation'),
+    phase: enumerated('phase', 'RolloutPhase'),
+    activatedAt: plain('activated_at'),
+    cancelRequestedAt: plain('cancel_requested_at'),
+    outcome: enumerated('outcome', 'RolloutOutcome'),
+    fromReleaseId: plain('from_release_id'),
+    toReleaseId: plain('to_release_id'),
+    source: json('source'),
+    logUrl: plain('log_url'),
+    parentRolloutId: plain('parent_rollout_id'),
+    startedBy: plain('started_by'),
+    finishedAt: plain('finished_at'),
+    message: plain('message'),
+    error: json('error'),
+    deletedAt: plain('deleted_at'),
+    version: plain('version'),
+    createdAt: plain('created_at'),
+    updatedAt: plain('updated_at'),
+  },
 };
 
-/** Public facts that move without a version, in a table of their own: the columns that a row has beside its own. */
+/** Public facts that move without a version, in a table or a view of their own: the columns that a row has beside its own. */
 export const BESIDE: {
   readonly [T in VersionedTable]?: Readonly<
     Record<string, { readonly table: string; readonly owner: string; readonly name: string }>
@@ -122,6 +145,11 @@ export const BESIDE: {
   agent: {
     lastHeartbeatAt: { table: 'agent_liveness', owner: 'agent_id', name: 'last_heartbeat_at' },
     consumerLag: { table: 'agent_liveness', owner: 'agent_id', name: 'consumer_lag' },
+  },
+  deployment: {
+    lock: { table: 'deploy_lock_held', owner: 'deployment_id', name: 'lock' },
+    unfinished: { table: 'deployment_attempts', owner: 'deployment_id', name: 'unfinished' },
+    previousReleaseId: { table: 'deployment_attempts', owner: 'deployment_id', name: 'previous_release_id' },
   },
   token: { lastUsedAt: { table: 'token_use', owner: 'token_id', name: 'last_used_at' } },
 };

@@ -120,7 +120,7 @@ export function stampValues(stamp: Stamp): readonly unknown[] {
 }
 
 /** A row that stands in one of `namespaces`, as the owner sees it now. */
-export async function readRowWithin<T extends 'runtime' | 'release' | 'deployment'>(
+export async function readRowWithin<T extends 'runtime' | 'release' | 'deployment' | 'rollout'>(
   db: Queryable,
   table: T,
   id: string,

@@ -6,6 +6,7 @@ import type { Caller } from '../access/caller.js';
 import { AuthFailure } from '../access/errors.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
+import { readTurns } from '../kernel/read-turns.js';
 import type { GraphiQLPage } from './graphiql.js';
 import type { InFlight } from './in-flight.js';
 import type { TransportLimits } from './limits.js';
@@ -59,12 +60,15 @@ const BY_GET_STREAM: ReadonlySet<OperationKind> = new Set(['query', 'subscriptio
 export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
   const { authenticator, limits, pipeline, streams } = deps;
 
-  async function run(prepared: Prepared, caller: Caller): Promise<Answer> {
+  async function run(prepared: Prepared, { http: { response }, caller }: Exchange): Promise<Answer> {
     const leave = deps.inFlight.enter();
     const startMs = deps.clock.monotonicMs();
     const { kind } = prepared.plan;
+    const turns = readTurns();
+    // Who goes away need not be read for any more. A mutation goes on, whoever waits for it.
+    if (kind === 'query') response.once('close', () => turns.end());
     try {
-      const answer = await pipeline.run(prepared, caller);
+      const answer = await pipeline.run(prepared, caller, turns);
       deps.metrics.operationSeconds.observe({ kind }, (deps.clock.monotonicMs() - startMs) / 1_000);
       return answer;
     } finally {
@@ -89,13 +93,14 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
       answerJson(http.response, accepted, { errors: preparation.errors }, wrongMethod ? 405 : undefined);
       return undefined;
     }
-    const answer = await run(prepared, caller);
+    const answer = await run(prepared, exchange);
     note(prepared.plan.kind, answer.errors, caller);
     answerJson(http.response, accepted, answer);
     return undefined;
   }
 
-  function serveStream(preparation: Preparation, { http, caller }: Exchange): Promise<void> {
+  function serveStream(preparation: Preparation, exchange: Exchange): Promise<void> {
+    const { http, caller } = exchange;
     const last = http.request.headers['last-event-id'];
     if (!preparation.prepared) note('refused', preparation.errors, caller);
     return streams.serve(http.response, caller, {
@@ -103,7 +108,7 @@ export function createGraphQLDoor(deps: GraphQLDoorDeps): GraphQLDoor {
       errors: preparation.errors,
       after: typeof last === 'string' && last !== '' ? last : undefined,
       async run(prepared) {
-        const answer = await run(prepared, caller);
+        const answer = await run(prepared, exchange);
         note(prepared.plan.kind, answer.errors, caller);
         return answer;
       },

@@ -1,8 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 
-import type { Caller } from '../access/caller.js';
 import type { OriginPolicy } from '../access/origins.js';
-import type { Context } from '../graph/context.js';
+import type { ContextFactory } from '../graph/context.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import { CLOSE, createConnections } from './connections.js';
@@ -36,7 +35,7 @@ export type { ReadinessCheck } from './probes.js';
 
 export interface TransportDeps {
   readonly schema: GraphQLSchema;
-  readonly createContext: (caller: Caller) => Context;
+  readonly createContext: ContextFactory;
   readonly settings: TransportSettings;
   readonly clock: Clock;
   readonly log: Log;

@@ -10,7 +10,7 @@ import {
 import { ACTIONS, OPERATIONS, type Action } from '../access/actions.js';
 import { mayEver } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
-import type { Context } from '../graph/context.js';
+import type { ContextFactory } from '../graph/context.js';
 import { assertAffordable, keptCosts } from '../graph/cost.js';
 import { maskError } from '../graph/errors.js';
 import { compileOperation, type CompiledOperation } from '../graph/execution/executor.js';
@@ -18,6 +18,7 @@ import type { EventSource, SourceEvent, StreamDefinition } from '../graph/stream
 import type { Clock } from '../kernel/clock.js';
 import { canonicalJson } from '../kernel/json.js';
 import type { Log } from '../kernel/log.js';
+import { readTurns, type ReadTurns } from '../kernel/read-turns.js';
 import type { TransportLimits } from './limits.js';
 import { planSource, recoded, type OperationKind, type OperationPlan } from './plans.js';
 import { refusals } from './refusal.js';
@@ -59,8 +60,8 @@ export interface Answer {
 export interface Pipeline {
   /** `allowed`: the kinds that this transport carries. */
   prepare(request: OperationRequest, caller: Caller, allowed: ReadonlySet<OperationKind>): Preparation;
-  /** A query or mutation, from start to masked answer. */
-  run(prepared: Prepared, caller: Caller): Promise<Answer>;
+  /** A query or mutation, from start to masked answer. `turns`: if who asked may go away before it comes. */
+  run(prepared: Prepared, caller: Caller, turns?: ReadTurns): Promise<Answer>;
   /** Attaches a subscription at once, `after` in place of its own argument if given. Throws what `mask` makes an error of. */
   open(prepared: Prepared, caller: Caller, after?: string): EventSource;
   /** One event of it, with a context of its own: loaders of an older event would answer from the past. */
@@ -80,7 +81,7 @@ export interface PipelineDeps {
   readonly introspection: boolean;
   readonly clock: Clock;
   readonly log: Log;
-  readonly createContext: (caller: Caller) => Context;
+  readonly createContext: ContextFactory;
   /** Undefined: any document that is valid may run. */
   readonly trusted?: TrustedDocuments | undefined;
 }
@@ -171,17 +172,17 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
         return { errors: mask([error], caller, 'execute') };
       }
     },
-    async run(prepared, caller) {
+    async run(prepared, caller, turns = readTurns()) {
+      const { kind } = prepared.plan;
       try {
         const result = compiledOf(prepared.plan).execute({
           variables: prepared.coerced,
-          context: deps.createContext(caller),
+          context: deps.createContext(caller, turns),
         });
-        return answer(
-          isPromise(result) ? await withDeadline(deps, result, prepared.plan.kind) : result,
-          caller,
-          mask,
-        );
+        const done = isPromise(result) ? await withDeadline(deps, result, { kind, turns }) : result;
+        // Nobody is there to read what became of it.
+        if (turns.ended) return { errors: [refusals.tooSlow(kind).toJSON()] };
+        return answer(done, caller, mask);
       } catch (error) {
         return { errors: mask([error], caller, 'execute') };
       }
@@ -197,13 +198,14 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       const { node } = streamOf(schema, prepared.plan);
       const failed = (error: unknown): Answer => ({ errors: mask([error], caller, 'execute') });
       try {
+        const turns = readTurns();
         const result = compiledOf(prepared.plan).execute({
           variables: prepared.coerced,
-          context: deps.createContext(caller),
+          context: deps.createContext(caller, turns),
           rootValue: { [node.name.value]: event.value },
         });
         if (!isPromise(result)) return answer(result, caller, mask);
-        return withDeadline(deps, result, 'subscription').then(
+        return withDeadline(deps, result, { kind: 'subscription', turns }).then(
           (value) => answer(value, caller, mask),
           failed,
         );
@@ -273,14 +275,17 @@ function answer(result: ExecutionResult, caller: Caller, mask: Pipeline['mask'])
   return result.data === undefined ? { errors } : { errors, data: result.data };
 }
 
-/** graphql-js cannot be stopped: after the deadline its result is dropped, and what it still asks is bounded below. */
+/** An execution cannot be stopped: after the deadline its result is dropped, and nothing is read for it any more. */
 function withDeadline<T>(
   { clock, limits }: Pick<PipelineDeps, 'clock' | 'limits'>,
   work: Promise<T>,
-  kind: OperationKind,
+  { kind, turns }: { readonly kind: OperationKind; readonly turns: ReadTurns },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(limits.executionMs, () => reject(refusals.tooSlow(kind)));
+    const cancel = clock.after(limits.executionMs, () => {
+      reject(refusals.tooSlow(kind));
+      turns.end();
+    });
     work.then(resolve, reject).finally(cancel);
   });
 }

@@ -4,6 +4,7 @@ import type { WebSocket } from 'ws';
 import type { Actor } from '../access/actor.js';
 import type { ActorState } from '../access/authenticator.js';
 import type { Caller } from '../access/caller.js';
+import { readTurns } from '../kernel/read-turns.js';
 import { CLOSE, closeOf, type CloseCode, type Connections, type SweptConnection } from './connections.js';
 import { nextHead, textMessage, type Payload } from './frames.js';
 import type { Connection, Hub, Subscriber, Subscription } from './hub.js';
@@ -27,6 +28,8 @@ export class SocketOperation implements Subscriber {
   errors: readonly GraphQLFormattedError[] | undefined;
   prepared: Prepared | undefined;
   subscription: Subscription | undefined;
+  /** What is read to answer a query or a mutation. */
+  readonly turns = readTurns();
   /** The client said `complete`, or the socket ended; maybe before the operation began. */
   cancelled = false;
 
@@ -49,6 +52,8 @@ export class SocketOperation implements Subscriber {
   cancel(): void {
     this.cancelled = true;
     this.subscription?.close();
+    // A mutation goes on, whoever waits for it.
+    if (this.prepared?.plan.kind === 'query') this.turns.end();
   }
 }
 

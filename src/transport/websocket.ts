@@ -278,7 +278,7 @@ async function runSingle(
   if (!prepared) throw new Error('an operation that was not prepared');
   const leave = deps.inFlight.enter();
   try {
-    const result = await deps.pipeline.run(prepared, caller);
+    const result = await deps.pipeline.run(prepared, caller, operation.turns);
     count(prepared.plan.kind, result.errors ? codeOf(result.errors[0]) : 'ok');
     return result as ExecutionResult; // errors are formatted already; `onNext` passes them on as they are
   } finally {

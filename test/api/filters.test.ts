@@ -1,3 +1,5 @@
+import { readTurns } from '../../src/kernel/read-turns.js';
+import { silentLog } from '../../src/kernel/log.js';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -98,7 +100,10 @@ describe('filters mean the same in memory and in SQL', () => {
   let store: Database;
   let reads: PublicReads;
   const listed = async (wanted: Wanted) => {
-    const rows = await reads.rows([{ wanted, rows: { table: wanted.table, columns: [], below: [] } }]);
+    const rows = await reads.rows(
+      [{ wanted, rows: { table: wanted.table, columns: [], below: [] } }],
+      readTurns(),
+    );
     return rows.map((row) => String(row['id'])).sort();
   };
   const reading = (caller = local) => {
@@ -114,7 +119,7 @@ describe('filters mean the same in memory and in SQL', () => {
   beforeAll(async () => {
     test = await createDatabase();
     store = openStore(test);
-    reads = publicReads(store);
+    reads = publicReads(store, silentLog);
     const sample = <T>(arbitrary: fc.Arbitrary<T>) => fc.sample(arbitrary, { numRuns: ROWS, seed: 7 });
     // Names are unique among what is alive; the number tells twins apart without changing what they begin with.
     const twins = new Map<string, number>();
@@ -253,7 +258,7 @@ describe('filters mean the same in memory and in SQL', () => {
     const everything = deploymentFilterSchema.parse({ not: { name: { equals: 'nobody' } } });
     const grant = reading(someone({ roles: ['VIEWER'], namespaces: ['other'] })).deployment;
     const rows: RowsRead = { table: 'deployment', columns: ['namespace'], below: [] };
-    const seen = await reads.rows([{ wanted: deploymentsWanted(everything, grant), rows }]);
+    const seen = await reads.rows([{ wanted: deploymentsWanted(everything, grant), rows }], readTurns());
     expect(new Set(seen.map((row) => row['namespace']))).toEqual(new Set(['other']));
     const [victim] = await store.prisma.deployment.findMany({
       where: { namespace: 'other' },

@@ -50,6 +50,7 @@ const ALLOWED_NAMES = new Map([
     'CreateTokenPayload.secret',
     'Shown once to the ADMIN who makes the token; there is no other way to get it.',
   ],
+  ['ReapplyDeploymentInput.forceToken', 'The caller’s own name of a request, never read back.'],
   [
     'EnvironmentVariableInput.secretValue',
     'Carries a value inward, to be refused with its reason; never read back.',
@@ -122,9 +123,10 @@ describe('the public columns', () => {
       deployment: 'Deployment',
       agent: 'Agent',
       token: 'Token',
+      rollout: 'Rollout',
     } as const;
     for (const [table, columns] of Object.entries(TABLES)) {
-      const model = models[table as keyof typeof models]; // the same five names
+      const model = models[table as keyof typeof models]; // the same names
       expect(Object.keys(columns).sort(), table).toEqual(Object.keys(PUBLIC_COLUMNS[model]).sort());
     }
   });

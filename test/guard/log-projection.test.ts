@@ -49,11 +49,19 @@ describe('the projection that the log writes', () => {
       { namespace: 'a', app: 'a', label: 'a', resources: [] },
       STAMP,
     );
+    const deployment = newId('DEPLOYMENT');
     await insertRow(
       client,
       'deployment',
-      newId('DEPLOYMENT'),
+      deployment,
       { namespace: 'a', name: 'a', app: 'a', runtimeId: runtime },
+      STAMP,
+    );
+    await insertRow(
+      client,
+      'rollout',
+      newId('ROLLOUT'),
+      { namespace: 'a', deploymentId: deployment, operation: 'DEPLOY', startedBy: 'a' },
       STAMP,
     );
     const agent = newId('AGENT');
@@ -66,10 +74,10 @@ describe('the projection that the log writes', () => {
       { name: 'a', roles: [], namespaces: [], createdBy: 'a' },
       STAMP,
     );
-    for (const table of ['runtime', 'deployment', 'agent', 'token']) {
+    for (const table of ['runtime', 'deployment', 'agent', 'token', 'rollout']) {
       await client.query(`update ${table} set version = version + 1`);
     }
-    for (const table of ['deployment', 'runtime', 'release', 'agent', 'token']) {
+    for (const table of ['rollout', 'deployment', 'runtime', 'release', 'agent', 'token']) {
       await client.query(`delete from ${table}`);
     }
   });

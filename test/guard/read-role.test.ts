@@ -1,3 +1,5 @@
+import { readTurns } from '../../src/kernel/read-turns.js';
+import { silentLog } from '../../src/kernel/log.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import type { Database } from '../../src/store/database.js';
@@ -12,13 +14,14 @@ const DENIED = { code: '42501' };
 const INTERNAL_TABLES = [
   'runtime_internal',
   'deployment_internal',
+  'deploy_lock',
   'agent_internal',
   'token_secret',
   'change_payload',
   'log_state',
   'idempotency_record',
 ];
-const VERSIONED = ['runtime', 'release', 'deployment', 'agent', 'token'];
+const VERSIONED = ['runtime', 'release', 'deployment', 'agent', 'token', 'rollout'] as const;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -53,11 +56,11 @@ describe('the read role', () => {
     await expect(
       database.prisma.deployment.findFirst({ select: { id: true, internal: true } }),
     ).rejects.toThrow(/permission denied|denied access/i);
-    const reads = publicReads(database);
-    for (const table of ['runtime', 'release', 'deployment', 'agent', 'token'] as const) {
+    const reads = publicReads(database, silentLog);
+    for (const table of VERSIONED) {
       const wanted = { table, namespaces: 'all', ids: [planted.ids[table]], deleted: true } as const;
       const columns = [...Object.keys(TABLES[table]), ...Object.keys(BESIDE[table] ?? {})];
-      const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }]);
+      const rows = await reads.rows([{ wanted, rows: { table, columns, below: [] } }], readTurns());
       expect(rows).toHaveLength(1);
       expect(Object.keys(rows[0] ?? {}).sort()).toEqual(columns.sort());
     }

@@ -10,9 +10,12 @@ const datamodel = readFileSync(fileURLToPath(new URL('../../prisma/schema.prisma
 const UNKNOWN_TO_PRISMA = [
   'check agent.agent_moments',
   'check agent_internal.agent_internal_moments',
+  'check deploy_lock.deploy_lock_moments',
   'check deployment.deployment_deleted_phase',
   'check deployment.deployment_moments',
   'check log_state.log_state_one_row',
+  'check rollout.rollout_finished',
+  'check rollout.rollout_moments',
   'check runtime.runtime_moments',
   'check token.token_moments',
   'check token_use.token_use_moments',
@@ -20,10 +23,13 @@ const UNKNOWN_TO_PRISMA = [
   'partial index deployment.deployment_exceptional_idx',
   'partial index deployment.deployment_live_name_key',
   'partial index deployment.deployment_target_release_id_idx',
+  'partial index rollout.rollout_unfinished_key',
   'partial index runtime.runtime_deleted_at_idx',
   'partial index runtime.runtime_live_name_key',
   'partial index runtime.runtime_terminating_idx',
   'view agent_liveness',
+  'view deploy_lock_held',
+  'view deployment_attempts',
 ];
 
 describe('schema.prisma and the migrations', () => {

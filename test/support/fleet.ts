@@ -17,11 +17,12 @@ export interface FleetSize {
 
 /** Deployments of one runtime and of one release. */
 export const DEPLOYMENTS_PER_RUNTIME = 5;
-/** One in so many has failed, moves, is a tombstone, was discovered. Primes: nothing goes together by chance. */
+/** One in so many has failed, moves, is a tombstone, was discovered, is being built for. Primes: nothing goes together by chance. */
 const FAILED_EACH = 997;
 const MOVING_EACH = 101;
 const TOMBSTONE_EACH = 19;
 const DISCOVERED_EACH = 103;
+const BUILDING_EACH = 1009;
 const NAMESPACES = 23;
 const APPS = 211;
 const TEAMS = 53;
@@ -62,7 +63,7 @@ export async function seedFleet(client: pg.Client, size: FleetSize): Promise<voi
 async function dropIndexes(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string; definition: string }>(
     `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
-      WHERE i.indrelid IN ('deployment'::regclass, 'change'::regclass)
+      WHERE i.indrelid IN ('deployment'::regclass, 'rollout'::regclass, 'change'::regclass)
         AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)`,
   );
   for (const { name } of rows) await client.query(`DROP INDEX ${name}`);
@@ -95,7 +96,30 @@ async function seedObjects(client: pg.Client, { deployments, changes, others }: 
        FROM generate_series(0, $1::int - 1) n`,
     [deployments, changes],
   );
+  await client.query('INSERT INTO deployment_internal (deployment_id) SELECT id FROM deployment');
+  await seedRollouts(client, deployments);
   await seedOthers(client, others);
+}
+
+/** One for each deployment: what moves is under way, and of the rest one in so many failed or builds. */
+async function seedRollouts(client: pg.Client, deployments: number): Promise<void> {
+  const moving = `n % ${MOVING_EACH} = 3`;
+  const building = `n % ${BUILDING_EACH} = 4`;
+  await client.query(
+    `INSERT INTO rollout (id, namespace, deployment_id, operation, phase, activated_at, outcome, to_release_id, started_by, finished_at, created_at)
+     SELECT ${idSql('ro', 'n')}, ${NAMESPACE('n')}, ${idSql('dep', 'n')},
+            (CASE WHEN n % ${FAILED_EACH} = 11 THEN 'ROLLBACK' ELSE 'DEPLOY' END)::"RolloutOperation",
+            (CASE WHEN ${building} THEN 'BUILDING' ELSE 'ACTIVATING' END)::"RolloutPhase", CASE WHEN NOT ${building} THEN now() END,
+            (CASE WHEN ${moving} OR ${building} THEN NULL WHEN n % ${FAILED_EACH} = 500 THEN 'FAILED' ELSE 'SUCCEEDED' END)::"RolloutOutcome",
+            ${idSql('rel', `n / ${DEPLOYMENTS_PER_RUNTIME}`)}, 'token:seed', CASE WHEN NOT (${moving} OR ${building}) THEN now() END,
+            now() - interval '1 day' * ${LOG_DAYS} + interval '1 second' * n
+       FROM generate_series(0, $1::int - 1) n`,
+    [deployments],
+  );
+  await client.query(
+    `INSERT INTO deploy_lock (deployment_id, namespace, rollout_id, started_by, acquired_at, expires_at)
+     SELECT deployment_id, namespace, id, started_by, now(), now() + interval '1 hour' FROM rollout WHERE outcome IS NULL`,
+  );
 }
 
 async function seedOthers(client: pg.Client, count: number): Promise<void> {

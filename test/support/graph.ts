@@ -68,7 +68,7 @@ export async function startTestGraph(
   const parts = { database, clock: systemClock, feed };
   const deps: GraphDeps = {
     ...parts,
-    reads: publicReads(database),
+    reads: publicReads(database, silentLog),
     server: {
       version: '0.0.0-test',
       accessControl: false,

@@ -76,7 +76,42 @@ const filtered: PlanCase[] = Object.entries(FILTERS).map(([name, filter]) => ({
     query(asking, 'deployments', `first: 50, filter: { ${filter} }`, `{ nodes { ${DEPLOYMENT} } ${PAGE} }`),
 }));
 
+const ROLLOUT_FILTERS: Readonly<Record<string, string>> = {
+  'a rare outcome': 'outcome: { equals: FAILED }',
+  'a rare operation': 'operation: { equals: ROLLBACK }',
+  'an operation that nothing has': 'operation: { equals: DELETE }',
+  'a rare phase': 'phase: { equals: BUILDING }',
+  'a deployment': `deploymentId: { equals: "${fleetId('dep', 17)}" }`,
+  'a release': `toReleaseId: { equals: "${fleetId('rel', 17)}" }`,
+  'a namespace': 'namespace: { equals: "team-3" }',
+};
+const rollouts: PlanCase[] = Object.entries(ROLLOUT_FILTERS).map(([name, filter]) => ({
+  name: `rollouts of ${name}`,
+  run: (asking) =>
+    query(
+      asking,
+      'rollouts',
+      `first: 50, filter: { ${filter} }`,
+      `{ nodes { id toRelease { id } } ${PAGE} }`,
+    ),
+}));
+
+const STANDING = 'canCancel canRetry canRollback canDelete blockedBy lock { rolloutId }';
+
 const reads: PlanCase[] = [
+  {
+    name: 'rollouts',
+    run: async (asking) => {
+      await turnPages(asking, 'rollouts', '', ['CREATED_AT']);
+      await query(asking, 'rollout', `id: "${fleetId('ro', 17)}"`, '{ id deployment { id name } }');
+      await query(
+        asking,
+        'deployments',
+        'first: 50',
+        `{ nodes { id ${STANDING} rollouts(first: 5) { nodes { id outcome } ${PAGE} } } }`,
+      );
+    },
+  },
   {
     name: 'objects by id',
     run: async (asking) => {
@@ -139,7 +174,7 @@ const reads: PlanCase[] = [
   {
     name: 'totals',
     run: async (asking) => {
-      for (const list of ['deployments', 'runtimes', 'releases', 'agents', 'tokens']) {
+      for (const list of ['deployments', 'runtimes', 'releases', 'rollouts', 'agents', 'tokens']) {
         await query(asking, list, 'first: 1', '{ totalCount }');
       }
     },
@@ -185,6 +220,7 @@ const streams = (from: string): PlanCase[] => [
         'watchDeployments',
         `after: "${from}", filter: { runtimeId: { equals: "${fleetId('rt', 1)}" } }`,
       );
+      await subscribed(asking, 'watchRollouts', 'filter: { outcome: { equals: FAILED } }');
     },
   },
   {
@@ -240,6 +276,31 @@ const writes: PlanCase[] = [
     },
   },
   {
+    name: 'rollouts that are begun, driven and called off',
+    run: async (asking) => {
+      const id = fleetId('dep', 20);
+      const release = { id: fleetId('rel', 4) };
+      const begin = async () => {
+        const { rollout } = await change(
+          asking,
+          'beginRollout',
+          { id },
+          '... on BeginRolloutPayload { rollout { id } }',
+        );
+        return { id: rollout?.['id'] };
+      };
+      const failing = await begin();
+      await change(asking, 'setRolloutPhase', { ...failing, phase: 'BUILDING' });
+      await change(asking, 'failRollout', { ...failing, message: 'no' });
+      const building = await begin();
+      await change(asking, 'activateRollout', { ...building, release });
+      await change(asking, 'deployRelease', { id, release });
+      await change(asking, 'cancelRollout', building);
+      await change(asking, 'rollbackDeployment', { id: fleetId('dep', 22) });
+      await change(asking, 'reapplyDeployment', { id: fleetId('dep', 22), forceToken: 'once' });
+    },
+  },
+  {
     name: 'writes of agents and tokens',
     run: async (asking) => {
       const agent = { name: 'new', topic: 'new', serviceTypes: ['process'], protocolVersion: 1 };
@@ -279,7 +340,7 @@ function repeatable(cases: readonly PlanCase[]): PlanCase[] {
 
 /** Of somebody who may see everything. `from`: a cursor to resume from. */
 export const casesOfAdmin = (from: string): readonly PlanCase[] => [
-  ...repeatable([...page, ...filtered, ...reads]),
+  ...repeatable([...page, ...filtered, ...rollouts, ...reads]),
   ...streams(from),
   ...writes,
   streamsOfAgents(from),
@@ -289,5 +350,6 @@ export const casesOfAdmin = (from: string): readonly PlanCase[] => [
 export const casesOfTenant: readonly PlanCase[] = repeatable([
   ...page.filter(({ name }) => /deployments|runtimes/.test(name)),
   ...filtered,
+  ...rollouts,
   ...reads.filter(({ name }) => !/agents|tokens|totals/.test(name)),
 ]);

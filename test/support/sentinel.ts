@@ -24,7 +24,9 @@ export const MARKER = 'sentinel7f3a';
 const MARKER_NUMBER = '718281828459';
 
 export interface Sentinels {
-  readonly ids: Readonly<Record<'deployment' | 'runtime' | 'release' | 'agent' | 'token', string>>;
+  readonly ids: Readonly<
+    Record<'deployment' | 'runtime' | 'release' | 'agent' | 'token' | 'rollout', string>
+  >;
   /** What must be found nowhere. */
   readonly forbidden: readonly string[];
   /** The token's own secret: what a client would send, if the test needs one. */
@@ -39,6 +41,7 @@ export async function plantSentinels(database: Database): Promise<Sentinels> {
     deployment: newId('DEPLOYMENT'),
     agent: newId('AGENT'),
     token: newId('TOKEN'),
+    rollout: newId('ROLLOUT'),
   };
   const marked = (what: string) => `${MARKER}-${what}`;
   const data = (what: string) => JSON.stringify({ note: marked(what), nested: { list: [marked(what)] } });
@@ -65,6 +68,16 @@ export async function plantSentinels(database: Database): Promise<Sentinels> {
       ids.deployment,
       data('deployment-internal'),
     ]);
+    await run(
+      `INSERT INTO rollout (id, namespace, deployment_id, operation, from_release_id, to_release_id, source, started_by, changed_by, change_reason, change_token)
+       VALUES ($1, 'default', $2, 'UPDATE', $3, $3, '{"sha": "abc"}', $4, $4, $5, $6)`,
+      [ids.rollout, ids.deployment, ids.release, ...by],
+    );
+    await run(
+      `INSERT INTO deploy_lock (deployment_id, namespace, rollout_id, started_by, acquired_at, expires_at)
+       VALUES ($1, $2, $3, 'operator', now(), now() + interval '1 hour')`,
+      [ids.deployment, marked('lock-namespace'), ids.rollout],
+    );
     await run(
       `INSERT INTO agent (id, name, topic, service_types, changed_by, change_reason, change_token) VALUES ($1, 'worker', 'worker', '{process}', $2, $3, $4)`,
       [ids.agent, ...by],
@@ -122,6 +135,11 @@ export async function moveObjects(
             health = CASE health WHEN 'READY' THEN 'CONGESTED' ELSE 'READY' END::"AgentHealth" WHERE id = $1`,
     [ids.agent, marked(`token-${why}`)],
   );
+  await database.pool.query(
+    `UPDATE rollout SET version = version + 1, change_token = $2,
+            phase = CASE phase WHEN 'BUILDING' THEN 'PUSHING' ELSE 'BUILDING' END::"RolloutPhase" WHERE id = $1`,
+    [ids.rollout, marked(`token-${why}`)],
+  );
 }
 
 /** For `everyOperation`: the planted objects, by id. */
@@ -133,12 +151,15 @@ export function queryArguments({ ids }: Sentinels): Record<string, Record<string
     runtime: { id: ids.runtime },
     release: { id: ids.release },
     agent: { id: ids.agent },
+    rollout: { id: ids.rollout },
   };
 }
 
 /** For `everyOperation`: some are done, some refused. */
 export function mutationInputs({ ids }: Sentinels): Record<string, { input: object }> {
   const target = { id: ids.deployment };
+  const rollout = { id: ids.rollout };
+  const release = { id: ids.release };
   const resources = [{ name: 'web', serviceType: 'process' }];
   return {
     createRuntime: { input: { name: 'place', type: 'external' } },
@@ -152,6 +173,14 @@ export function mutationInputs({ ids }: Sentinels): Record<string, { input: obje
     undeployDeployment: { input: { ...target, expectedVersion: 999 } },
     retryDeployment: { input: target },
     deleteDeployment: { input: { ...target, expectedVersion: 999 } },
+    deployRelease: { input: { ...target, release } },
+    rollbackDeployment: { input: { ...target, release } },
+    reapplyDeployment: { input: target },
+    beginRollout: { input: target },
+    setRolloutPhase: { input: { ...rollout, phase: 'PUSHING' } },
+    activateRollout: { input: { ...rollout, release, expectedVersion: 999 } },
+    failRollout: { input: { ...rollout, message: 'no', expectedVersion: 999 } },
+    cancelRollout: { input: { ...rollout, expectedVersion: 999 } },
     deleteRuntime: { input: { id: ids.runtime, expectedVersion: 999 } },
     registerAgent: { input: { name: 'other', topic: 'worker', serviceTypes: [], protocolVersion: 1 } },
     heartbeatAgent: { input: { id: ids.agent, session: 'wrong', sequence: 1, consumerLag: 0 } },

@@ -43,7 +43,7 @@ export function absentRefs(): Refs {
 }
 
 const OBJECTS = 3;
-const EVERY_ID = ['runtime', 'release', 'deployment']
+const EVERY_ID = ['runtime', 'release', 'deployment', 'rollout']
   .map((table) => `SELECT id, namespace FROM ${table}`)
   .join(' UNION ALL ');
 const MOVE = `UPDATE deployment SET version = version + 1, change_token = gen_random_uuid(), change_reason = 'Moved', change_message = $2,

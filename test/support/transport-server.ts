@@ -10,6 +10,7 @@ import { operationError } from '../../src/graph/errors.js';
 import type { EventSource, SourceEvent, StreamDefinition } from '../../src/graph/stream-field.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { Log } from '../../src/kernel/log.js';
+import type { ReadTurns } from '../../src/kernel/read-turns.js';
 import { nextOf, type Reader } from '../../src/kernel/tap.js';
 import {
   createMetrics,
@@ -220,7 +221,7 @@ export function actor(
   };
 }
 
-const contextOf = (caller: Caller) => ({ caller }) as unknown as Context; // this graph has no loaders
+const contextOf = (caller: Caller, turns?: ReadTurns) => ({ caller, turns }) as unknown as Context; // this graph has no loaders
 
 /** For servers of others on the same graph. */
 export function localContext(): Context {

@@ -64,6 +64,7 @@ export const READ_ACTION: Readonly<Record<ObjectKind, Action>> = {
   DEPLOYMENT: 'deployment:read',
   AGENT: 'agent:read',
   TOKEN: 'token:read',
+  ROLLOUT: 'rollout:read',
 };
 
 export interface TableOf {
@@ -72,6 +73,7 @@ export interface TableOf {
   readonly DEPLOYMENT: 'deployment';
   readonly AGENT: 'agent';
   readonly TOKEN: 'token';
+  readonly ROLLOUT: 'rollout';
 }
 export const TABLE_OF: TableOf = {
   RUNTIME: 'runtime',
@@ -79,4 +81,5 @@ export const TABLE_OF: TableOf = {
   DEPLOYMENT: 'deployment',
   AGENT: 'agent',
   TOKEN: 'token',
+  ROLLOUT: 'rollout',
 };

@@ -76,7 +76,7 @@ export function createReader(reads: PublicReads): Reader {
   return {
     async byId<K extends ObjectKind>(kind: K, id: string, context: Context, info: GraphQLResolveInfo) {
       const read = kindOfId(id) === kind ? ofKind(kind, [id], context, info) : undefined;
-      return read ? ((await firstOf(reads, read)) as Rows[TableOf[K]] | null) : null; // of the kind's table
+      return read ? ((await firstOf(reads, read, context)) as Rows[TableOf[K]] | null) : null; // of the kind's table
     },
     async byIds(ids, context, info) {
       const byKind = new Map<ObjectKind, string[]>();
@@ -85,21 +85,24 @@ export function createReader(reads: PublicReads): Reader {
         if (kind) byKind.set(kind, [...(byKind.get(kind) ?? []), id]);
       }
       const wanted = [...byKind].flatMap(([kind, some]) => ofKind(kind, some, context, info) ?? []);
-      const rows = new Map((await reads.rows(wanted)).map((row) => [row['id'], row]));
+      const rows = new Map((await reads.rows(wanted, context.turns)).map((row) => [row['id'], row]));
       return ids.map((id) => rows.get(id) ?? null);
     },
     async first<T extends PublicTable>(wanted: Wanted<T>, context: Context, info: GraphQLResolveInfo) {
       const type = getNamedType(info.returnType);
       if (!isObjectType(type)) throw new Error(`${info.fieldName} leads to no object`);
       const rows = boundRows(rowsBelow(info, type), { context, info });
-      return (await firstOf(reads, { wanted, rows })) as Rows[T] | null; // of that table
+      return (await firstOf(reads, { wanted, rows }, context)) as Rows[T] | null; // of that table
     },
     async page(wanted, args, context, info) {
       const frame = pageFrame(args, wanted);
       const { rows, wants } = connectionBelow(info);
       return {
         frame,
-        result: await reads.page(pageRead(frame, wanted, wants, boundRows(rows, { context, info }))),
+        result: await reads.page(
+          pageRead(frame, wanted, wants, boundRows(rows, { context, info })),
+          context.turns,
+        ),
       };
     },
     below(row, context, info) {
@@ -116,12 +119,13 @@ export function createReader(reads: PublicReads): Reader {
       for (const { declaration } of selection.below.values()) {
         if (declaration.kind === 'one') held[declaration.column] = row[declaration.column] as string | null; // a column with an id
       }
-      return reads.beside(held, rows).then((read) => read[key] ?? null);
+      return reads.beside(held, rows, context.turns).then((read) => read[key] ?? null);
     },
     column(row, column, context, info) {
       if (row[column] !== undefined) return row[column];
-      const rows = boundRows(fieldSelection(info), { context, info });
-      return reads.beside({ id: row.id }, rows).then((read) => read[column] ?? null);
+      // The rest of what the field is made of stands in the row.
+      const rows = boundRows({ ...fieldSelection(info), columns: new Set([column]) }, { context, info });
+      return reads.beside({ id: row.id }, rows, context.turns).then((read) => read[column] ?? null);
     },
   };
 }
@@ -129,8 +133,9 @@ export function createReader(reads: PublicReads): Reader {
 async function firstOf(
   reads: PublicReads,
   read: { readonly wanted: Wanted; readonly rows: RowsRead },
+  { turns }: Context,
 ): Promise<ReadRow | null> {
-  return (await reads.rows([read]))[0] ?? null;
+  return (await reads.rows([read], turns))[0] ?? null;
 }
 
 /** The rows of a kind that the caller may see; undefined if none. */

@@ -56,6 +56,7 @@ export const AUTHORISATION_CASES: Readonly<Record<Action, AuthorisationCase>> = 
   'deployment:detach': operatorsIn,
   'deployment:forget': { ...admins, within: 'namespaces' },
   'deployment:report': controllersIn,
+  'rollout:read': readIn,
   'agent:read': { may: readers, mayNot: ['AGENT'], within: 'nothing' },
   'agent:register': agents,
   'agent:beat': agents,

@@ -1,3 +1,5 @@
+import { readTurns } from '../../../src/kernel/read-turns.js';
+import { silentLog } from '../../../src/kernel/log.js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -110,7 +112,7 @@ describe('pages of the change log', () => {
     const pool = new pg.Pool(database.connection);
     const timeline = async (beforeVersion: number | null) => {
       const below = [{ kind: 'timeline', key: 'changes', take: 4, beforeVersion }] as const;
-      const read = await publicReads({ readPool: pool }).beside({ id: objectId }, { table: 'deployment', columns: [], below }); // prettier-ignore
+      const read = await publicReads({ readPool: pool }, silentLog).beside({ id: objectId }, { table: 'deployment', columns: [], below }, readTurns()); // prettier-ignore
       return replica.feed.timelineOf(read['changes'] as TimelineResult, 3);
     };
     const first = await timeline(null);

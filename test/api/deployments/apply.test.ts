@@ -102,10 +102,8 @@ describe('applyDeployment', () => {
   });
 
   it('leaves what is absent as it is', async () => {
-    const { deployment } = await aDeployment(domain, {
-      env: [{ name: 'A', value: '1' }],
-      labels: { a: 'b' },
-    });
+    const seeded = await aDeployment(domain, { env: [{ name: 'A', value: '1' }], labels: { a: 'b' } });
+    const deployment = await report(domain, seeded.deployment, TO_RUNNING);
     const { result, deployment: row } = valueOf(
       await domain.applyDeployment(deployer, { name: deployment.name, runtimeConfig: { x: 1 } }),
     );
@@ -116,7 +114,19 @@ describe('applyDeployment', () => {
       runtimeConfig: { x: 1 },
       generation: 2,
     });
-    expect(row.targetReleaseId).toBe(deployment.targetReleaseId);
+    expect(row.targetReleaseId).toBe(deployment.currentReleaseId);
+  });
+
+  it('refuses another spec while one is under way, and takes the labels', async () => {
+    const { deployment } = await aDeployment(domain);
+    const { name } = deployment;
+    const refusal = failureOf(
+      await domain.applyDeployment(deployer, { name, runtimeConfig: { x: 1 }, labels: { a: 'b' } }),
+    );
+    expect(refusal).toMatchObject({ kind: 'LockHeld', phase: 'ACTIVATING', lock: { startedBy: 'local' } });
+    expect(await stored(store, deployment.id)).toEqual(deployment);
+    const labelled = valueOf(await domain.applyDeployment(deployer, { name, labels: { a: 'b' } }));
+    expect(labelled).toMatchObject({ result: 'UPDATED', deployment: { labels: { a: 'b' }, generation: 1 } });
   });
 
   it('keeps every key of a configuration, whatever it is called', async () => {
@@ -125,6 +135,7 @@ describe('applyDeployment', () => {
     const { name } = deployment;
     const again = valueOf(await domain.applyDeployment(deployer, { name, runtimeConfig }));
     expect(again.result).toBe('UNCHANGED');
+    await report(domain, deployment, TO_RUNNING);
     const env = [{ name: 'A', value: '1' }];
     const updated = valueOf(await domain.applyDeployment(deployer, { name, env }));
     expect(updated.result).toBe('UPDATED');

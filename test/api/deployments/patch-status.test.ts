@@ -232,7 +232,7 @@ describe('patchDeploymentStatus', () => {
     const mine = await report(own, deployment, ['INITIAL_SETUP']);
     await report(domain, mine, ['PROVISIONING']);
     statements.length = 0;
-    const patch = { id: deployment.id, expectedVersion: 2, phase: 'INITIAL_SETUP_FAILED' } as const;
+    const patch = { id: deployment.id, expectedVersion: 2, phase: 'PROVISIONING' } as const;
     expect(failureOf(await own.patchDeploymentStatus(local, patch))).toMatchObject({ currentVersion: 3 });
     expect(statements).toEqual(['deployment_patch_status', 'read_deployment_within']);
   });

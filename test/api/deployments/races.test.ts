@@ -95,11 +95,14 @@ describe('racing writers of deployments', () => {
           }),
         ),
       );
-      const results = outcomes.map((outcome) => valueOf(outcome).result);
-      expect(results.filter((result) => result === 'CREATED')).toHaveLength(1);
-      const [first] = outcomes.map((outcome) => valueOf(outcome).deployment);
-      const row = await stored(domains[0].database, first?.id ?? '');
-      expect(row.generation).toBe(1 + results.filter((result) => result === 'UPDATED').length);
+      const applied = outcomes.flatMap((outcome) => (outcome.done ? [outcome.value] : []));
+      expect(applied.filter(({ result }) => result === 'CREATED')).toHaveLength(1);
+      // Who asked for the same finds it done; who asked for the other release finds a rollout under way.
+      expect(applied.filter(({ result }) => result === 'UNCHANGED')).toHaveLength(RACERS / 2 - 1);
+      const refused = outcomes.flatMap((outcome) => (outcome.done ? [] : [outcome.failure.kind]));
+      expect(refused).toEqual(Array.from({ length: RACERS / 2 }, () => 'LockHeld'));
+      const row = await stored(domains[0].database, applied[0]?.deployment.id ?? '');
+      expect(row.generation).toBe(1);
       await expectWhole(row);
     }
   });

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { namedStatements } from '../../../src/store/named-statements.js';
+import { readTurns } from '../../../src/kernel/read-turns.js';
+import { namedStatements, type NamedStatements } from '../../../src/store/named-statements.js';
 import { createDatabase, type TestDatabase } from '../../support/database.js';
 
 let database: TestDatabase;
@@ -22,27 +23,33 @@ async function session(): Promise<{ pid: string; held: number }> {
   return { pid: rows[0]?.pid ?? '', held: Number(rows[0]?.held) };
 }
 
+const cancel = (): void => {
+  throw new Error('nothing ends here');
+};
+const row = (statements: NamedStatements, text: string, values: readonly unknown[]) =>
+  statements.row({ text, values, prepare: true }, readTurns());
+
 describe('named statements', () => {
   it('prepare a text when it comes again, once for all its values', async () => {
-    const statements = namedStatements(pool, { texts: 10, perSession: 10 });
+    const statements = namedStatements(pool, cancel, { texts: 10, perSession: 10 });
     const text = "SELECT $1::text || '!', NULL";
     const before = (await session()).held;
-    expect(await statements.row(text, ['a'], true)).toEqual(['a!', null]);
+    expect(await row(statements, text, ['a'])).toEqual(['a!', null]);
     expect((await session()).held).toBe(before);
     for (const value of ['b', 'c', 'd']) {
-      expect(await statements.row(text, [value], true)).toEqual([`${value}!`, null]);
+      expect(await row(statements, text, [value])).toEqual([`${value}!`, null]);
     }
     expect((await session()).held).toBe(before + 1);
   });
 
   it('never fill a session, however many shapes are asked twice', async () => {
-    const statements = namedStatements(pool, { texts: 4, perSession: 5 });
+    const statements = namedStatements(pool, cancel, { texts: 4, perSession: 5 });
     const pids = new Set<string>();
     let most = 0;
     for (let shape = 0; shape < 40; shape += 1) {
       const text = `SELECT ${shape}::text`;
       for (let time = 0; time < 3; time += 1) {
-        expect(await statements.row(text, [], true)).toEqual([String(shape)]);
+        expect(await row(statements, text, [])).toEqual([String(shape)]);
       }
       const { pid, held } = await session();
       pids.add(pid);
@@ -54,11 +61,11 @@ describe('named statements', () => {
   });
 
   it('forget texts, and find one that comes back where it was prepared', async () => {
-    const statements = namedStatements(pool, { texts: 2, perSession: 100 });
+    const statements = namedStatements(pool, cancel, { texts: 2, perSession: 100 });
     const before = (await session()).held;
     const ask = async (text: string) => {
-      await statements.row(text, [], true);
-      await statements.row(text, [], true);
+      await row(statements, text, []);
+      await row(statements, text, []);
     };
     await ask(`SELECT 'one'`);
     for (const other of ['two', 'three', 'four']) await ask(`SELECT '${other}'`);
@@ -67,8 +74,8 @@ describe('named statements', () => {
   });
 
   it('take a session that failed for a new one, and go on', async () => {
-    const statements = namedStatements(pool, { texts: 10, perSession: 10 });
-    await expect(statements.row('SELECT 1 / $1::int', [0], true)).rejects.toThrow(/division by zero/);
-    expect(await statements.row('SELECT 1 / $1::int', [1], true)).toEqual(['1']);
+    const statements = namedStatements(pool, cancel, { texts: 10, perSession: 10 });
+    await expect(row(statements, 'SELECT 1 / $1::int', [0])).rejects.toThrow(/division by zero/);
+    expect(await row(statements, 'SELECT 1 / $1::int', [1])).toEqual(['1']);
   });
 });

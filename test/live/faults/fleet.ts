@@ -120,12 +120,14 @@ interface Row {
   readonly from_state: string | null;
   readonly to_state: string | null;
   readonly actor: string;
+  readonly at_ms: number;
   readonly message: string | null;
 }
 
 async function readLog(sql: Fleet['sql']): Promise<LoggedChange[]> {
   const rows = await sql<Row>(
-    'select seq, xid::text, kind, object_id, version, from_state, to_state, actor, message from change order by seq',
+    `select seq, xid::text, kind, object_id, version, from_state, to_state, actor, message,
+       (extract(epoch from at) * 1000)::float8 as at_ms from change order by seq`,
   );
   return rows.map((row) => ({
     seq: BigInt(row.seq),
@@ -136,6 +138,7 @@ async function readLog(sql: Fleet['sql']): Promise<LoggedChange[]> {
     from: row.from_state,
     to: row.to_state,
     actor: row.actor,
+    atMs: row.at_ms,
     message: row.message,
   }));
 }

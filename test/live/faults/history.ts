@@ -2,13 +2,19 @@
  * What everybody did and saw in a run, in the order in which this process learned of it. Validators judge it afterwards
  * against the database's own log.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** What a stream takes: every transition of a deployment's phase, or the newest state of every deployment. */
 export type StreamMode = 'EVERY' | 'LATEST';
 
-export type Entry = { readonly n: number; readonly who: string; readonly server: string } & Deed;
+export type Entry = {
+  readonly n: number;
+  /** By the clock that the database on this machine tells time by. */
+  readonly ms: number;
+  readonly who: string;
+  readonly server: string;
+} & Deed;
 
 export type Deed =
   /** A mutation. `op` is written into the change that it makes; sent again with an idempotency key it stays the same. */
@@ -41,6 +47,7 @@ export interface Recorder {
 
 /** Above it a run keeps nothing but counts and is refused: a validator must never judge half of what happened. */
 const ENTRIES_MAX = 20_000_000;
+const LINES_AT_ONCE = 10_000;
 
 export function createRecorder(): Recorder {
   const entries: Entry[] = [];
@@ -59,7 +66,7 @@ export function createRecorder(): Recorder {
       if (entries.length >= ENTRIES_MAX) throw new Error(`a history holds at most ${ENTRIES_MAX} entries`);
       counts.set(deed.type, (counts.get(deed.type) ?? 0) + 1);
       const kept = 'cursor' in deed ? { ...deed, cursor: shared(deed.cursor) } : deed;
-      entries.push({ n: entries.length, who, server, ...kept });
+      entries.push({ n: entries.length, ms: Date.now(), who, server, ...kept });
     },
     count: (type) => counts.get(type) ?? 0,
     save(file, log) {
@@ -68,8 +75,15 @@ export function createRecorder(): Recorder {
         if (value instanceof Map) return Object.fromEntries(value as Map<string, unknown>);
         return typeof value === 'bigint' ? String(value) : value;
       };
-      const lines = [...entries, ...log.map((row) => ({ type: 'logged', ...row }))];
-      writeFileSync(file, lines.map((line) => JSON.stringify(line, plain)).join('\n'));
+      // In pieces: one text of a long history would be longer than a text can be.
+      const written = openSync(file, 'w');
+      for (const part of [entries, log.map((row) => ({ type: 'logged', ...row }))]) {
+        for (let from = 0; from < part.length; from += LINES_AT_ONCE) {
+          const lines = part.slice(from, from + LINES_AT_ONCE);
+          writeSync(written, lines.map((line) => `${JSON.stringify(line, plain)}\n`).join(''));
+        }
+      }
+      closeSync(written);
     },
   };
 }

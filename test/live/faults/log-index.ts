@@ -12,6 +12,8 @@ export interface LoggedChange {
   readonly from: string | null;
   readonly to: string | null;
   readonly actor: string;
+  /** When it was written, shortly before it was committed. */
+  readonly atMs: number;
   /** The op of the mutation that made it, if a client of the harness did. */
   readonly message: string | null;
 }

@@ -2,6 +2,7 @@
  * One run of a scenario: its fleet, its readers and writers, everything they did, and the judgement at the end. A run
  * that did too little fails, however little went wrong.
  */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { waitFor } from '../../support/wait-for.js';
@@ -52,6 +53,8 @@ export class Run {
   readonly #leftProblems: string[] = [];
   readonly #counts: Record<string, number> = {};
   readonly #startedMs = performance.now();
+  /** What this process took to look: beyond a second, its clients were slow and not the servers. */
+  readonly #lag = monitorEventLoopDelay({ resolution: 20 });
   #logged: readonly object[] = [];
   #faults = 0;
   #named = 0;
@@ -60,6 +63,7 @@ export class Run {
     this.context = context;
     this.fleet = fleet;
     this.random = seededRandom(context.seed);
+    this.#lag.enable();
   }
 
   static async start(context: RunContext, options: Omit<FleetOptions, 'postgres'>): Promise<Run> {
@@ -75,6 +79,7 @@ export class Run {
 
   problem(text: string): void {
     this.#problems.push(text);
+    this.context.say?.(`! ${text}`);
   }
   count(name: string, value: number): void {
     this.#counts[name] = value;
@@ -212,6 +217,8 @@ export class Run {
     this.count('acknowledged', this.acknowledged);
     this.count('resumes', this.resumes);
     this.count('faults', this.#faults);
+    this.#lag.disable();
+    this.count('ownLagP99Ms', this.#lag.percentile(99) / 1e6);
     if (this.#problems.length > 0) {
       const file = `${keepIn}/${scenario}-${seed}.jsonl`;
       this.recorder.save(file, this.#logged);

@@ -25,6 +25,8 @@ export interface Server extends Door {
   readonly api: FaultProxy;
   /** Between itself and PostgreSQL. */
   readonly sql: FaultProxy;
+  /** Past the proxy: for those who break no connection. */
+  readonly direct: Door;
   readonly pid: number;
   readonly running: boolean;
   /** How the process before this one ended. */
@@ -110,6 +112,9 @@ class Process implements Server {
     this.url = `http://127.0.0.1:${api.port}`;
   }
 
+  get direct(): Door {
+    return { name: this.name, url: `http://127.0.0.1:${this.#port}` };
+  }
   get pid(): number {
     return this.#child?.pid ?? -1;
   }

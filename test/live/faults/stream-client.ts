@@ -29,6 +29,8 @@ export interface StreamClientOptions {
   readonly after: string | null;
   /** A connection that is silent for so long is given up. Above the server's ping interval. */
   readonly idleMs?: number;
+  /** One that is not accepted within so long is given up. */
+  readonly connectMs?: number;
   /** Chance, at each event, to go away and come back: mostly with more of the same step on its way. */
   readonly leaves?: number;
 }
@@ -57,7 +59,8 @@ const EVERY =
 const LATEST = `subscription ($after: ChangeCursor) { watchDeployments(after: $after, onExpired: SNAPSHOT) {
   __typename ... on StreamEvent { cursor } ... on Reset { reason }
   ... on DeploymentAdded { deployment { id version } } ... on DeploymentChanged { deployment { id version } } } }`;
-const RETRY_MS = { base: 20, cap: 400 } as const;
+/** Tripled each time: clients that never let go would keep servers busy with what nobody waits for any more. */
+const RETRY_MS = { base: 20, cap: 2_000 } as const;
 const IDLE_MS = 3_000;
 const PROBLEMS_MAX = 5;
 const CONNECT_MS = 3_000;
@@ -125,7 +128,7 @@ class Reader implements StreamClient {
     };
     const leave = this.#options.transport === 'sse' ? this.#overSse(door, end) : this.#overSocket(door, end);
     this.#leave = () => end('LEFT');
-    this.#idle = setTimeout(() => end('NOT_CONNECTED'), CONNECT_MS);
+    this.#idle = setTimeout(() => end('NOT_CONNECTED'), this.#options.connectMs ?? CONNECT_MS);
   }
 
   stop(): void {
@@ -165,7 +168,7 @@ class Reader implements StreamClient {
     if (this.#stopped) return;
     this.#attempts += 1;
     const wait =
-      Math.min(RETRY_MS.cap, RETRY_MS.base * 2 ** Math.min(this.#attempts, 6)) * (0.5 + random.next() / 2);
+      Math.min(RETRY_MS.cap, RETRY_MS.base * 3 ** Math.min(this.#attempts, 5)) * (0.5 + random.next() / 2);
     this.#retry = setTimeout(() => this.connect(), wait);
   }
 

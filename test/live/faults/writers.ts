@@ -189,6 +189,8 @@ export interface SqlWriterOptions {
   readonly most?: number;
   /** Chance that a transaction is held open for a moment. */
   readonly holding?: number;
+  /** Whether a transaction changes all its objects by one statement: only where no other writer has any of them. */
+  readonly atOnce?: boolean;
 }
 
 const MOVE = `update deployment set version = version + 1, changed_by = 'system:test', change_reason = 'Moved', change_message = null,
@@ -197,7 +199,7 @@ const MOVE = `update deployment set version = version + 1, changed_by = 'system:
 
 /** Transactions of one to five objects, some held open for a moment, some rolled back. */
 export function startSqlWriter(options: SqlWriterOptions): Writer {
-  const { connection, random, objects, paceMs = 5, most = 5, holding = 0.5 } = options;
+  const { connection, random, objects, paceMs = 5, most = 5, holding = 0.5, atOnce = false } = options;
   const stopping = new AbortController();
   const counts = { done: 0, unknown: 0 };
   let client: pg.Client | undefined;
@@ -212,7 +214,8 @@ export function startSqlWriter(options: SqlWriterOptions): Writer {
     // In one order, so that two transactions never wait for each other.
     const ids = [...new Set(Array.from({ length: count }, () => random.pick(objects)))].sort();
     await client.query('begin');
-    for (const id of ids) await client.query({ name: 'move', text: MOVE, values: [[id]] });
+    const parts = atOnce ? [ids] : ids.map((id) => [id]);
+    for (const part of parts) await client.query({ name: 'move', text: MOVE, values: [part] });
     if (random.next() < holding) await delay(random.below(20));
     const back = random.next() < 0.1;
     await client.query(back ? 'rollback' : 'commit');

@@ -143,7 +143,7 @@ describe('the sentinel over a live server', () => {
 
   it('is in no event of any stream, by WebSocket and by server-sent events', async () => {
     const streams = await openStreams();
-    expect(streams.size).toBe(8);
+    expect(streams.size).toBe(10);
     for (const why of ['first', 'second']) await moved(streams, why);
     for (const stream of streams.values()) stream.close();
     await waitFor(() => server.feed.stats.streams === 0, 'the streams are closed');

@@ -30,13 +30,15 @@ export interface Seen {
 }
 
 const LOG = 'changes(first: 3) { nodes { objectId namespace actor reason said: message } }';
-const DEPLOYMENT = `id name namespace app labels canDelete blockedBy spec { desiredState env { name value } runtimeConfig }
+const ROLLOUT = 'id namespace outcome startedBy said: message source logUrl toRelease { id label app }';
+const DEPLOYMENT = `id name namespace app labels canCancel canRetry canRollback canDelete blockedBy lock { deploymentId rolloutId startedBy }
+  rollouts(first: 2) { nodes { ${ROLLOUT} deployment { id } } } spec { desiredState env { name value } runtimeConfig }
   status { phase summary error { said: message } conditions { type said: message } } runtime { id name namespace labels }
   targetRelease { id label app } currentRelease { id label }`;
 const RUNTIME = 'id name namespace labels';
 const RELEASE = 'id app label namespace';
 const PAGE = 'totalCount changeAt: asOf pageInfo { pageAt: endCursor startCursor } edges { pageAt: cursor }';
-const NODE = `__typename id ... on Deployment { ${DEPLOYMENT} } ... on Runtime { ${RUNTIME} } ... on Release { ${RELEASE} }`;
+const NODE = `__typename id ... on Deployment { ${DEPLOYMENT} } ... on Runtime { ${RUNTIME} } ... on Release { ${RELEASE} } ... on Rollout { ${ROLLOUT} }`;
 const FAILURE = '__typename ... on Failure { code message } ... on InvalidInput { issues { path message } }';
 
 const text = fc

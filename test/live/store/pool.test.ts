@@ -35,6 +35,12 @@ describe('makePool', () => {
     expect(rows).toEqual([{ zone: 'UTC', timeout: '1min', name: 'slipway test', role: 'slipway' }]);
   });
 
+  it('gives a statement longer than a request has', async () => {
+    const patient = pool({ database: { connection: database.connection }, requestMs: 90_500 });
+    const { rows } = await patient.query(SESSION);
+    expect(rows).toEqual([expect.objectContaining({ timeout: '95500ms' })]);
+  });
+
   it('enters a role', async () => {
     const role = `reader "${database.name}" \\x`;
     const quoted = pg.escapeIdentifier(role);

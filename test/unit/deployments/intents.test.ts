@@ -11,8 +11,10 @@ import {
 } from '../../../src/deployments/intents.js';
 import {
   blockedBy,
+  canCancel,
   canDelete,
   canRetry,
+  canRollback,
   summarise,
   type DeploymentState,
 } from '../../../src/deployments/model.js';
@@ -178,13 +180,49 @@ describe('what the state says of itself', () => {
   });
 
   it('tells what may be done now', () => {
-    expect([canRetry(running), canDelete(running), blockedBy(running)]).toEqual([false, true, null]);
     const deleting = stateIn('DELETE_FAILED');
-    expect([canRetry(deleting), canDelete(deleting), blockedBy(deleting)]).toEqual([
+    expect([canRetry(running, null), canDelete(running), blockedBy(running, null)]).toEqual([
+      false,
+      true,
+      null,
+    ]);
+    expect([canRetry(deleting, null), canDelete(deleting), blockedBy(deleting, null)]).toEqual([
       true,
       false,
       'It is being deleted.',
     ]);
-    expect(blockedBy(stateIn('UNDEPLOYING'))).toBe('It is UNDEPLOYING: Taking down what runs.');
+    expect(blockedBy(stateIn('UNDEPLOYING'), null)).toBe('It is UNDEPLOYING: Taking down what runs.');
   });
+
+  it('tells that a rollout is in the way', () => {
+    const lock = { rolloutId: 'ro_1', startedBy: 'token:ci' };
+    expect(blockedBy(running, lock)).toBe('The rollout ro_1, started by token:ci, is under way.');
+    expect(canRetry(stateIn('UPDATE_FAILED'), lock)).toBe(false);
+    expect(canDelete(running)).toBe(true);
+    expect(canRollback(running, null, 'rel_0')).toBe(true);
+    expect(canRollback(running, lock, 'rel_0')).toBe(false);
+    expect(canRollback(running, null, null)).toBe(false);
+    expect(canRollback(stateIn('DELETING'), null, 'rel_0')).toBe(false);
+  });
+
+  it.each([
+    ['nothing is under way', 'UPDATING', 'rel_1', null, false],
+    ['it only builds', 'RUNNING', 'rel_1', { active: false, cancelRequested: false }, true],
+    ['it is on its way', 'UPDATING', 'rel_1', { active: true, cancelRequested: false }, true],
+    ['it is called off already', 'UPDATING', 'rel_1', { active: true, cancelRequested: true }, false],
+    ['nothing ran before', 'PROVISIONING', null, { active: true, cancelRequested: false }, true],
+    [
+      'nothing ran before, and it goes down',
+      'UNDEPLOYING',
+      null,
+      { active: true, cancelRequested: false },
+      false,
+    ],
+    ['it is there', 'RUNNING', 'rel_1', { active: true, cancelRequested: false }, false],
+  ] as const)(
+    'tells whether there is anything to call off where %s',
+    (_where, phase, currentReleaseId, unfinished, can) => {
+      expect(canCancel(stateIn(phase, { currentReleaseId }), unfinished)).toBe(can);
+    },
+  );
 });

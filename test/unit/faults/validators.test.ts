@@ -31,6 +31,7 @@ const change = (
     to: version % 2 === 0 ? 'REFRESH_FAILED' : 'RUNNING',
   },
   actor: 'local',
+  atMs: 0,
 });
 /** Transaction 13 changes both objects. */
 const LOG = [
@@ -120,14 +121,28 @@ function judge(
   return VALIDATORS[name]({ entries: recorder.entries, log: indexLog(log), stored, end: END });
 }
 
+const ofWho = (wanted: string, type: Deed['type'], nth = 0): Deed | undefined =>
+  GOOD.filter(([who, , deed]) => who === wanted && deed.type === type)[nth]?.[2];
+
+/** The watch stands behind b@2 without it: right only if b@3, which took its place, was there by then. */
+const OVERTAKEN: readonly Told[] = GOOD.flatMap(([who, server, deed]): readonly Told[] =>
+  deed === ofWho('watch', 'event', 1)
+    ? [
+        [who, server, { type: 'bookmark', cursor: at(14) }],
+        [who, server, { type: 'ended', code: '1006' }],
+        [who, server, { type: 'opened', mode: 'LATEST', after: at(14) }],
+        [who, server, deed],
+      ]
+    : [[who, server, deed]],
+);
+const LATER = LOG.map((row) => (row.seq === 6n ? { ...row, atMs: Number.MAX_SAFE_INTEGER } : row));
+
 const without = (...gone: readonly (Deed | undefined)[]): readonly Told[] =>
   GOOD.filter(([, , deed]) => !gone.includes(deed));
 const replacing = (old: Deed | undefined, ...by: readonly Deed[]): readonly Told[] =>
   GOOD.flatMap(([who, server, deed]): readonly Told[] =>
     deed === old ? by.map((one) => [who, server, one]) : [[who, server, deed]],
   );
-const ofWho = (wanted: string, type: Deed['type'], nth = 0): Deed | undefined =>
-  GOOD.filter(([who, , deed]) => who === wanted && deed.type === type)[nth]?.[2];
 
 /** For each validator what it must not let pass, and the word by which it says so. */
 const BAD: readonly (readonly [keyof typeof VALIDATORS, string, string, Run])[] = [
@@ -265,6 +280,18 @@ const BAD: readonly (readonly [keyof typeof VALIDATORS, string, string, Run])[] 
     },
   ],
   [
+    'bookmarkable',
+    'a bookmark over what nothing had overtaken yet',
+    'covers b@2, which was not told',
+    { told: OVERTAKEN, log: LATER },
+  ],
+  [
+    'resumable',
+    'a watch that leaves out what nothing had overtaken yet',
+    'went past b@2',
+    { told: OVERTAKEN, log: LATER },
+  ],
+  [
     'durable',
     'an acknowledged mutation without a change',
     'not in the log',
@@ -318,6 +345,13 @@ describe('the validators of a history', () => {
     '%s finds nothing in a good one',
     (name) => {
       expect(judge(name, {})).toEqual([]);
+    },
+  );
+
+  it.each(Object.keys(VALIDATORS) as (keyof typeof VALIDATORS)[])(
+    '%s lets a newer version take the place of one that waits',
+    (name) => {
+      expect(judge(name, { told: OVERTAKEN })).toEqual([]);
     },
   );
 

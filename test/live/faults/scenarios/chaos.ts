@@ -74,7 +74,10 @@ export function total(
 ): Verdict {
   const counts: Record<string, number> = { runs: verdicts.length };
   for (const verdict of verdicts) {
-    for (const [key, value] of Object.entries(verdict.counts)) counts[key] = (counts[key] ?? 0) + value;
+    for (const [key, value] of Object.entries(verdict.counts)) {
+      const before = counts[key] ?? 0;
+      counts[key] = key.endsWith('Ms') ? Math.max(before, value) : before + value;
+    }
   }
   return {
     scenario: name,

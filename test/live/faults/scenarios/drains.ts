@@ -11,8 +11,16 @@ export const drains = scenario({
   name: 'drains',
   shows:
     'a drain fails no mutation, spreads its closes, waits for no body that never comes, and loses nothing',
-  small: { servers: 2, clients: 20, drains: 1, noticeSeconds: 1, spreadSeconds: 1, judgeTime: 0 },
-  full: { servers: 2, clients: 300, drains: 20, noticeSeconds: 2, spreadSeconds: 5, judgeTime: 1 },
+  small: { servers: 2, clients: 20, drains: 1, noticeSeconds: 1, spreadSeconds: 1, judgeTime: 0, paceMs: 0 },
+  full: {
+    servers: 2,
+    clients: 100,
+    drains: 20,
+    noticeSeconds: 2,
+    spreadSeconds: 5,
+    judgeTime: 1,
+    paceMs: 100,
+  },
   rounds: 'drains',
   async run(context, size) {
     const env = {
@@ -23,7 +31,7 @@ export const drains = scenario({
       const balancer = balance(run);
       try {
         await run.openMany(size.clients);
-        run.write(8, { door: () => run.random.pick(balancer.ready), answerMs: 30_000 });
+        run.write(8, { paceMs: size.paceMs, door: () => run.random.pick(balancer.ready), answerMs: 30_000 });
         run.writeBeside({ paceMs: 50 });
         const crowds: number[] = [];
         for (let drain = 0; drain < size.drains; drain += 1) {
@@ -34,11 +42,17 @@ export const drains = scenario({
           run.fault('drained', server.name);
           const startedMs = performance.now();
           await server.signal('SIGTERM');
+          const goneMs = performance.now();
           crowds.push(crowd(run, server, startedMs, size.spreadSeconds));
           await run.progress(50);
+          const wentOnMs = performance.now();
           await server.start();
           await run.until(() => balancer.ready.includes(server), `${server.name} is back`);
-          if (drain % 5 === 4) context.say?.(`${drain + 1} drains`);
+          const seconds = [goneMs - startedMs, wentOnMs - goneMs, performance.now() - wentOnMs];
+          const [gone, wentOn, back] = seconds.map((ms) => (ms / 1_000).toFixed(1));
+          context.say?.(
+            `drain ${drain + 1}: ${gone} s, ${wentOn} s for 50 mutations, ${back} s to come back`,
+          );
         }
         for (const { name, said } of run.fleet.servers) {
           if (said.includes('drain cut operations')) run.problem(`${name} waited for what never ended`);

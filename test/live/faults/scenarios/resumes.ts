@@ -6,24 +6,40 @@ import { scenario } from '../scenario.js';
 export const resumes = scenario({
   name: 'resumes',
   shows: 'clients that are cut at random resume on any server with 0 lost and 0 repeated',
-  small: { clients: 24, rounds: 4, servers: 2, killEvery: 2, settle: 20, leavesPerMille: 10, idleMs: 3_000 },
+  small: {
+    clients: 24,
+    rounds: 4,
+    servers: 2,
+    killEvery: 2,
+    settle: 20,
+    leavesPerMille: 10,
+    idleMs: 3_000,
+    besideMs: 100,
+    paceMs: 60,
+  },
   full: {
     clients: 500,
     rounds: 50,
     servers: 2,
     killEvery: 10,
-    settle: 40,
+    settle: 10,
     leavesPerMille: 1,
-    idleMs: 10_000,
+    idleMs: 6_000,
+    besideMs: 1_000,
+    paceMs: 150,
   },
   rounds: 'rounds',
   run: (context, size) =>
     withRun(context, { servers: size.servers, objects: 20 }, async (run) => {
-      await run.openMany(size.clients, { leaves: size.leavesPerMille / 1_000, idleMs: size.idleMs });
-      run.write(2, { paceMs: 60, answerMs: size.idleMs });
-      run.writeBeside({ paceMs: 100 });
+      await run.openMany(size.clients, {
+        leaves: size.leavesPerMille / 1_000,
+        idleMs: size.idleMs,
+        connectMs: 2 * size.idleMs,
+      });
+      run.write(2, { paceMs: size.paceMs });
+      run.writeBeside({ paceMs: size.besideMs });
       for (let round = 1; round <= size.rounds; round += 1) {
-        const goal = run.resumes + size.clients;
+        const before = new Map(run.clients.map((client) => [client, client.resumes]));
         for (const server of run.fleet.servers) {
           let fault = run.random.pick(FAULTS);
           run.fault(fault, server.name);
@@ -40,7 +56,7 @@ export const resumes = scenario({
         }
         // Reads of the writers are cut as well: only streams count.
         await run.until(
-          () => run.resumes >= goal && run.clients.every((client) => client.open),
+          () => run.clients.every((client) => client.resumes > (before.get(client) ?? 0)),
           'everybody has resumed',
         );
         await run.progress(size.settle);

@@ -32,9 +32,10 @@ function judge(session: Session, held: Map<string, number>, log: LogIndex): read
       bookmark = entry.cursor;
       if (since === null) continue;
       for (const row of log.between(since, bookmark, session.mode)) {
-        const known = session.mode === 'EVERY' ? told.has(nameOf(row)) : !missed(log, held, row, bookmark);
+        const known = session.mode === 'EVERY' ? told.has(nameOf(row)) : !missed(log, held, row, entry);
         if (!known) said.push(`${where(session)}: a bookmark covers ${nameOf(row)}, which was not told`);
       }
+      since = bookmark; // what it covers is judged
     }
   }
   return said;

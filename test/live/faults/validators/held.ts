@@ -30,17 +30,28 @@ export function newestCovered(log: LogIndex, cursor: string): ReadonlyMap<string
   return newest;
 }
 
+/** Where a reader stands, and when it was told so. */
+export interface Place {
+  readonly cursor: string;
+  readonly ms: number;
+}
+
+/** The log and the history tell time in whole milliseconds. */
+const ROUNDED_MS = 2;
+
 /**
  * Whether the reader has missed a change that its place covers. A newer one takes the place of one that still waits: so it
- * may be that the change itself never comes, as long as a later one is to come behind this place.
+ * may be that the change itself never comes, as long as one that was there by then is to come behind this place.
  */
 export function missed(
   log: LogIndex,
   held: ReadonlyMap<string, number>,
   row: LoggedChange,
-  place: string,
+  { cursor, ms }: Place,
 ): boolean {
   if ((held.get(row.object) ?? 0) >= row.version) return false;
-  const newest = log.objects.get(row.object)?.at(-1);
-  return newest === undefined || covers(place, newest);
+  const rows = log.objects.get(row.object) ?? [];
+  const waits = (later: LoggedChange): boolean => later.atMs <= ms + ROUNDED_MS && !covers(cursor, later);
+  // Versions count up by one from 1: what lies behind this row is later.
+  return !rows.slice(row.version).some(waits);
 }

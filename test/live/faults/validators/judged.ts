@@ -65,6 +65,11 @@ export function lastCursor({ after, entries }: Session): string | null {
   return cursor;
 }
 
+/** When it came there; Infinity if it was told nothing. */
+export function arrivedMs({ entries }: Session): number {
+  return entries.findLast((entry) => 'cursor' in entry)?.ms ?? Infinity;
+}
+
 export const where = ({ who, server }: Pick<Entry, 'who' | 'server'>): string => `${who} on ${server}`;
 
 /** Bounds what a validator says: the first few tell what happened. */

@@ -1,6 +1,7 @@
 import { nameOf } from '../log-index.js';
 import { hold, missed, newestCovered } from './held.js';
 import {
+  arrivedMs,
   findings,
   lastCursor,
   streamsOf,
@@ -64,9 +65,10 @@ function behind({ who, sessions }: StreamHistory, { log }: Judged): readonly str
   const last = sessions.at(-1);
   const place = last && lastCursor(last);
   if (!place) return [];
+  const ms = Math.max(...sessions.map(arrivedMs).filter(Number.isFinite));
   return [...newestCovered(log, place)].flatMap(([object, version]) => {
     const row = log.row(object, version);
-    if (!row || !missed(log, held, row, place)) return [];
+    if (!row || !missed(log, held, row, { cursor: place, ms })) return [];
     return [`${who}: holds ${object}@${held.get(object) ?? 0}, its place covers @${version}`];
   });
 }

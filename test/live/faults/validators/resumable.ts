@@ -1,6 +1,6 @@
 import { covers, nameOf, type LogIndex } from '../log-index.js';
-import { hold, missed } from './held.js';
-import { findings, lastCursor, streamsOf, where, type Session, type Validator } from './judged.js';
+import { hold, missed, type Place } from './held.js';
+import { arrivedMs, findings, lastCursor, streamsOf, where, type Session, type Validator } from './judged.js';
 
 /**
  * Who resumes by a cursor, on whichever server, goes on exactly behind it: is told nothing that it covers, and everything
@@ -25,7 +25,9 @@ export const resumable: Validator = ({ entries, log }) => {
       }
       if (place === null) continue;
       const skipped =
-        mode === 'EVERY' ? untold(session, place, log) : unheld(held, session.after, place, log);
+        mode === 'EVERY'
+          ? untold(session, place, log)
+          : unheld(held, session.after, { cursor: place, ms: arrivedMs(session) }, log);
       for (const name of skipped) found.add(`${where(session)}: went past ${name}`);
     }
   }
@@ -43,11 +45,11 @@ function untold(session: Session, place: string, log: LogIndex): readonly string
 function unheld(
   held: ReadonlyMap<string, number>,
   after: string,
-  place: string,
+  place: Place,
   log: LogIndex,
 ): readonly string[] {
   return log
-    .between(after, place, 'LATEST')
+    .between(after, place.cursor, 'LATEST')
     .filter((row) => missed(log, held, row, place))
     .map(nameOf);
 }
