@@ -56,7 +56,7 @@ const INSTEAD = {
 const alternatives = (names) => names.join('|').replaceAll('.', '\\.');
 const ANY_DOMAIN = `(?:${alternatives(DOMAINS)})`;
 const COMMANDS = 'commands(?:-apply|-parts|-releases|-rolling|-rollouts)?';
-const SCHEMA = 'schema(?:-mutations|-rollouts|-standing|-streams)?';
+const SCHEMA = 'schema(?:-mutations|-plan|-rollouts|-standing|-streams)?';
 const OTHER_FILE = `^src/${ANY_DOMAIN}/(?!(?:internals|store|reads|${COMMANDS}|${SCHEMA}|index)\\.ts$)`;
 
 // A package is matched by its folder, or by its bare name where it is not installed.

@@ -99,7 +99,7 @@ export function agentCommands(deps: AgentDeps) {
       const grant = authorise(caller, 'agent:beat');
       if (!grant) return notFound('agent');
       // Past the feed: no change row is written, so there is nothing to wake it for.
-      if (await agentBeat(database.pool, grant, beat)) return done({ id, applied: true });
+      if (await agentBeat(database.quiet, grant, beat)) return done({ id, applied: true });
       if (await agentBeatMoving(database.writer, grant, beat)) return done({ id, applied: true });
       const known = await agentSession(database.pool, id);
       if (!known || known.session !== beat.session || !covers(grant, known.name)) {

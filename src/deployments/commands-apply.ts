@@ -23,6 +23,7 @@ import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
 import { transactionally, type Parts } from './commands-parts.js';
 import { beginRollout, takeLock } from './commands-rolling.js';
 import { applyDeploymentSchema, type ApplyDeployment, type ApplyDeploymentInput } from './input.js';
+import { planOf, type DeploymentPlan } from './plan.js';
 import { applyLabels, applySpec, type DeploymentChange, type IntentDecision } from './intents.js';
 import { desiredReleaseId } from './model.js';
 import { deploymentChange, deploymentInsert, deploymentReadByName, deploymentState } from './store.js';
@@ -35,6 +36,8 @@ export type ApplyResult = 'CREATED' | 'UPDATED' | 'UNCHANGED';
 export interface AppliedDeployment {
   readonly deployment: DeploymentRow;
   readonly result: ApplyResult;
+  /** Only of a dry run: `deployment` is what it would be then. */
+  readonly plan?: DeploymentPlan;
 }
 export type ApplyOutcome = Outcome<AppliedDeployment, Failure<DeploymentRow>>;
 
@@ -72,7 +75,12 @@ export async function applyDeployment(
     },
     exhausted: () => Promise.resolve(latest ? versionConflict('deployment', latest) : notFound('deployment')),
   });
-  if (outcome.done) parts.cache.note(outcome.value.deployment);
+  if (!outcome.done) return outcome;
+  if (wanted.dryRun) {
+    const { deployment } = outcome.value;
+    return done({ ...outcome.value, plan: planOf(latest ?? null, deployment) });
+  }
+  parts.cache.note(outcome.value.deployment);
   return outcome;
 }
 

@@ -7,7 +7,7 @@ import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Failure, Outcome } from '../kernel/failure.js';
 import { redecide } from '../kernel/redecide.js';
-import { commitIfDone } from '../store/commit-if-done.js';
+import { commitIfDone, takeBack } from '../store/commit-if-done.js';
 import type { Database, Queryable, Transaction } from '../store/database.js';
 import { idempotently, type ResultCodec } from '../store/idempotency.js';
 import type { ObjectCache } from '../store/object-cache.js';
@@ -67,7 +67,11 @@ export function anywhere<A extends Action>(caller: Caller, action: A): Grant<A> 
 /** A use case whose writes stand or fall together. `Row`: the object whose version may be in conflict. */
 export interface Transactional<T, Row> {
   readonly operation: string;
-  readonly input: { readonly idempotencyKey?: string | undefined };
+  readonly input: {
+    readonly idempotencyKey?: string | undefined;
+    /** Everything is done and taken back: the answer is what would have been. */
+    readonly dryRun?: boolean | undefined;
+  };
   readonly codec: ResultCodec<T>;
   /** Decides and writes once; what it reads is as it is now. */
   once(tx: Transaction): Promise<Outcome<T, Failure<Row>> | 'again'>;
@@ -84,6 +88,7 @@ export async function transactionally<T, Row>(
   const { operation, input, codec } = work;
   const again = async (attempt: () => Promise<Outcome<T, Failure<Row>> | 'again'>) =>
     (await redecide(parts.clock, Math.random, attempt)) ?? (await work.exhausted());
+  if (input.dryRun) return again(() => takeBack(parts.database, (tx) => work.once(tx)));
   if (input.idempotencyKey === undefined) {
     return again(() => commitIfDone(parts.database, (tx) => work.once(tx)));
   }

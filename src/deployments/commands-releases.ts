@@ -34,6 +34,7 @@ import {
   type RollbackDeploymentInput,
 } from './input.js';
 import { applySpec, reapply, type IntentDecision } from './intents.js';
+import { planOf, type DeploymentPlan } from './plan.js';
 import type { DeploymentInternalPatch } from './internals.js';
 import {
   deploymentChange,
@@ -48,6 +49,8 @@ export interface Attempted {
   readonly deployment: DeploymentRow;
   /** Null: everything was as wanted already, so there is nothing to attempt. */
   readonly rollout: RolloutRow | null;
+  /** Only of a dry run: the others are what they would be then. */
+  readonly plan?: DeploymentPlan;
 }
 export type AttemptOutcome = Outcome<Attempted, Failure<DeploymentRow>>;
 
@@ -130,6 +133,7 @@ interface AttemptInput {
   readonly source?: object | undefined;
   readonly logUrl?: string | undefined;
   readonly idempotencyKey?: string | undefined;
+  readonly dryRun?: boolean | undefined;
 }
 
 async function attempt(
@@ -141,6 +145,7 @@ async function attempt(
 ): Promise<AttemptOutcome> {
   const grant = anywhere(caller, 'deployment:write');
   const rolloutId = newRolloutId();
+  let before: DeploymentRow | null = null;
   const outcome = await transactionally<Attempted, DeploymentRow>(parts, caller, {
     operation,
     input,
@@ -148,6 +153,7 @@ async function attempt(
     async once(tx) {
       const row = await deploymentRead(tx, grant, input.id);
       if (!row) return notFound('deployment');
+      before = row;
       if (input.expectedVersion !== undefined && input.expectedVersion !== row.version) {
         return versionConflict('deployment', row);
       }
@@ -184,7 +190,9 @@ async function attempt(
       return row ? versionConflict('deployment', row) : notFound('deployment');
     },
   });
-  if (outcome.done) parts.cache.note(outcome.value.deployment);
+  if (!outcome.done) return outcome;
+  if (input.dryRun) return done({ ...outcome.value, plan: planOf(before, outcome.value.deployment) });
+  parts.cache.note(outcome.value.deployment);
   return outcome;
 }
 

@@ -128,6 +128,9 @@ const releaseRefSchema = z
     error: 'must not have both `id` and `app`',
   });
 
+/** Everything but the writing; a key for repeating is of no use then, and is not looked at. */
+const dryRunField = { dryRun: absentAsUndefined(z.boolean()) };
+
 /** Creates or updates by name. On update, what is absent stays as it is; on create, runtime and release are needed. */
 export const applyDeploymentSchema = z.strictObject({
   namespace: namespaceFieldSchema,
@@ -142,6 +145,7 @@ export const applyDeploymentSchema = z.strictObject({
   reason: absentAsUndefined(reasonSchema),
   message: absentAsUndefined(textSchema(MESSAGE_INPUT_MAX)),
   idempotencyKey: idempotencyKeySchema,
+  ...dryRunField,
 });
 
 const intentFields = {
@@ -196,6 +200,7 @@ const attemptFields = {
 export const deployReleaseSchema = z.strictObject({
   ...intentFields,
   ...attemptFields,
+  ...dryRunField,
   release: releaseRefSchema,
 });
 /** To what ran before, unless it names a rollout of the deployment or a release. */
@@ -203,6 +208,7 @@ export const rollbackDeploymentSchema = z
   .strictObject({
     ...intentFields,
     ...attemptFields,
+    ...dryRunField,
     rolloutId: absentAsUndefined(idSchema('ROLLOUT')),
     release: absentAsUndefined(releaseRefSchema),
   })

@@ -72,6 +72,29 @@ export interface DeploymentState extends DeploymentSpec, DeploymentStatus {
   readonly deletionRequestedAt: Date | null;
 }
 
+/** The state that a status write leaves. Written out by name: copies of large objects are slow. */
+export function stateWithStatus(from: DeploymentState, status: DeploymentStatus): DeploymentState {
+  return {
+    phase: status.phase,
+    conditions: status.conditions,
+    observedGeneration: status.observedGeneration,
+    observedRuntime: status.observedRuntime,
+    environmentInfo: status.environmentInfo,
+    error: status.error,
+    currentReleaseId: status.currentReleaseId,
+    targetReleaseId: status.targetReleaseId,
+    retryRequested: status.retryRequested,
+    deletedAt: status.deletedAt,
+    desiredState: from.desiredState,
+    env: from.env,
+    runtimeConfig: from.runtimeConfig,
+    labels: from.labels,
+    generation: from.generation,
+    protocolVersion: from.protocolVersion,
+    deletionRequestedAt: from.deletionRequestedAt,
+  };
+}
+
 /** Versions of the contract between this server and what drives a deployment that this server understands. */
 export const DEPLOYMENT_PROTOCOL = { minimum: 1, current: 1 } as const;
 

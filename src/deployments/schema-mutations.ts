@@ -9,6 +9,7 @@ import type { FailureKind } from '../kernel/failure.js';
 import type { AppliedDeployment, ApplyResult, DeploymentCommands } from './commands.js';
 import type { RolloutPhase } from '../rollouts/index.js';
 import { ENV_MAX, FACT_MAX, type DeleteMode } from './input.js';
+import { addPlanType, PLAN_DESCRIPTION, type PlanRef } from './schema-plan.js';
 import { addRolloutMutations } from './schema-rollouts.js';
 import type { DeploymentPhase } from './lifecycle.js';
 
@@ -28,9 +29,10 @@ interface Enums {
 
 export function addDeploymentMutations(graph: Graph, enums: Enums, commands: DeploymentCommands): void {
   addPatchStatus(graph, enums, commands);
-  const release = addApply(graph, commands);
+  const plan = addPlanType(graph, enums.phase);
+  const release = addApply(graph, plan, commands);
   addIntents(graph, commands);
-  addRolloutMutations(graph, { release, rolloutPhase: enums.rolloutPhase }, commands);
+  addRolloutMutations(graph, { release, plan, rolloutPhase: enums.rolloutPhase }, commands);
 }
 
 function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, commands: DeploymentCommands): void {
@@ -117,7 +119,7 @@ function addPatchStatus({ builder, types, shared }: Graph, enums: Enums, command
   });
 }
 
-function addApply({ builder, types }: Graph, commands: DeploymentCommands) {
+function addApply({ builder, types }: Graph, plan: PlanRef, commands: DeploymentCommands) {
   const variable = builder.inputType('EnvironmentVariableInput', {
     description: 'One environment variable.',
     fields: (t) => ({
@@ -176,6 +178,7 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands) {
       reason: t.string({ description: INPUT_WORDS.reason }),
       message: t.string({ description: INPUT_WORDS.message }),
       idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
+      dryRun: t.boolean({ description: INPUT_WORDS.dryRun }),
     }),
   });
   const result = addEnum<ApplyResult>(builder, 'ApplyResult', 'What applying did.', {
@@ -192,6 +195,12 @@ function addApply({ builder, types }: Graph, commands: DeploymentCommands) {
         resolve: (done) => done.deployment,
       }),
       result: t.field({ type: result, description: 'What was done.', resolve: (done) => done.result }),
+      plan: t.field({
+        type: plan,
+        nullable: true,
+        description: PLAN_DESCRIPTION,
+        resolve: (done) => done.plan,
+      }),
     }),
   });
   addMutation(builder, 'applyDeployment', {

@@ -9,6 +9,7 @@ import type { RolloutPhase } from '../rollouts/index.js';
 import type { RolloutCommands } from './commands-rollouts.js';
 import type { Attempted, ReleaseRollouts } from './commands-releases.js';
 import { FACT_MAX, FORCE_TOKEN_MAX } from './input.js';
+import { PLAN_DESCRIPTION, type PlanRef } from './schema-plan.js';
 
 /** Attempts to change what a deployment runs: those that begin and are active at once, and those whose client builds first. */
 const FAILURES = [
@@ -23,6 +24,7 @@ const FAILURES = [
 
 interface Inputs {
   readonly release: InputRef<object>;
+  readonly plan: PlanRef;
   readonly rolloutPhase: EnumRef<Types, RolloutPhase>;
 }
 
@@ -56,10 +58,10 @@ function sourceInput({ builder }: Graph) {
 
 function addAttempts(
   { builder, types }: Graph,
-  { release, source }: Inputs & { readonly source: ReturnType<typeof sourceInput> },
+  { release, plan, source }: Inputs & { readonly source: ReturnType<typeof sourceInput> },
   commands: ReleaseRollouts,
 ): void {
-  const payload = (mutation: string) =>
+  const payload = (mutation: string, planned = true) =>
     builder.objectRef<Attempted>(`${mutation}Payload`).implement({
       description: `\`${mutation.slice(0, 1).toLowerCase()}${mutation.slice(1)}\` was carried out.`,
       fields: (t) => ({
@@ -74,6 +76,16 @@ function addAttempts(
           description: 'The rollout that began; null if everything was as wanted already.',
           resolve: (done) => done.rollout,
         }),
+        ...(planned
+          ? {
+              plan: t.field({
+                type: plan,
+                nullable: true,
+                description: PLAN_DESCRIPTION,
+                resolve: (done) => done.plan,
+              }),
+            }
+          : {}),
       }),
     });
   addMutation(builder, 'deployRelease', {
@@ -92,6 +104,7 @@ function addAttempts(
         reason: t.string({ description: INPUT_WORDS.reason }),
         message: t.string({ description: INPUT_WORDS.message }),
         idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
+        dryRun: t.boolean({ description: INPUT_WORDS.dryRun }),
       }),
     }),
     payload: payload('DeployRelease'),
@@ -114,6 +127,7 @@ function addAttempts(
         reason: t.string({ description: INPUT_WORDS.reason }),
         message: t.string({ description: INPUT_WORDS.message }),
         idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
+        dryRun: t.boolean({ description: INPUT_WORDS.dryRun }),
       }),
     }),
     payload: payload('RollbackDeployment'),
@@ -136,7 +150,7 @@ function addAttempts(
         idempotencyKey: t.string({ description: INPUT_WORDS.idempotencyKey }),
       }),
     }),
-    payload: payload('ReapplyDeployment'),
+    payload: payload('ReapplyDeployment', false),
     failures: FAILURES,
     run: (caller, value) => commands.reapplyDeployment(caller, value),
   });

@@ -23,7 +23,7 @@ import {
   type DeploymentInternal,
   type DeploymentInternalPatch,
 } from './internals.js';
-import type { DeploymentState, DeploymentStatus } from './model.js';
+import { stateWithStatus, type DeploymentState, type DeploymentStatus } from './model.js';
 import {
   storedEnvironmentInfoSchema,
   storedEnvSchema,
@@ -147,16 +147,43 @@ export async function deploymentPatchStatus(
 }
 
 function withStatus(decidedOn: DeploymentRow, status: DeploymentStatus, updatedAt: Date): DeploymentRow {
-  // The columns of a status have the names of its fields, and JSON as it was written is JSON as it is read.
-  const row = {
-    ...decidedOn,
-    ...status,
-    version: decidedOn.version + 1,
-    updatedAt,
-  } as unknown as DeploymentRow;
+  const row = rowWithStatus(decidedOn, status, updatedAt);
   const known = states.get(decidedOn);
-  if (known) states.set(row, { ...known, ...status });
+  if (known) states.set(row, stateWithStatus(known, status));
   return row;
+}
+
+/** Written out by name: to copy an object with so many fields costs more than all that a patch decides. */
+function rowWithStatus(from: DeploymentRow, status: DeploymentStatus, updatedAt: Date): DeploymentRow {
+  const row = {
+    id: from.id,
+    namespace: from.namespace,
+    name: from.name,
+    app: from.app,
+    origin: from.origin,
+    runtimeId: from.runtimeId,
+    labels: from.labels,
+    generation: from.generation,
+    desiredState: from.desiredState,
+    env: from.env,
+    runtimeConfig: from.runtimeConfig,
+    phase: status.phase,
+    conditions: status.conditions,
+    observedGeneration: status.observedGeneration,
+    observedRuntime: status.observedRuntime,
+    environmentInfo: status.environmentInfo,
+    error: status.error,
+    currentReleaseId: status.currentReleaseId,
+    targetReleaseId: status.targetReleaseId,
+    retryRequested: status.retryRequested,
+    protocolVersion: from.protocolVersion,
+    deletionRequestedAt: from.deletionRequestedAt,
+    deletedAt: status.deletedAt,
+    version: from.version + 1,
+    createdAt: from.createdAt,
+    updatedAt,
+  } satisfies Record<keyof DeploymentRow, unknown>;
+  return row as unknown as DeploymentRow; // JSON as it was written is JSON as it is read
 }
 
 function jsonOrNull(value: unknown): string | null {

@@ -6,4 +6,6 @@ export const INPUT_WORDS = {
   message: 'Why, for people; stands in the change log, cut beyond 4 KiB. Null: nothing said.',
   idempotencyKey: `Makes repeating safe: for 24 hours the same key with the same input gives the first result again. At most ${IDEMPOTENCY_KEY_MAX} characters, kept per caller. Null: not repeatable.`,
   expectedVersion: 'Only if the object is at this version. Null: whatever it is now.',
+  dryRun:
+    'Whether to answer with what would be, and write nothing; `idempotencyKey` is not looked at then. Null: false.',
 } as const;

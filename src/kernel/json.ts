@@ -32,6 +32,11 @@ export function sameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => sameJson(item ?? null, b[index] ?? null));
   }
+  if (typeof a === 'string' && typeof b === 'string') return false;
+  if (a === null || b === null) {
+    const other = a ?? b;
+    if (Array.isArray(other) || isPlain(other)) return false;
+  }
   // Two of different forms may still be written alike: a moment, and its text.
   return canonicalJson(a) === canonicalJson(b);
 }

@@ -27,3 +27,18 @@ export async function commitIfDone<T extends { readonly done: boolean } | 'again
     throw error;
   }
 }
+
+/** Runs `work` in a transaction of its own and takes back whatever it wrote: what would happen, by what would do it. */
+export async function takeBack<T>(
+  database: Pick<Database, 'inTransaction'>,
+  work: (tx: PoolClient) => Promise<T>,
+): Promise<T> {
+  try {
+    return await database.inTransaction(async (tx) => {
+      throw new NotDone(await work(tx));
+    });
+  } catch (error) {
+    if (error instanceof NotDone) return (error as NotDone<T>).answer; // thrown above, with that answer
+    throw error;
+  }
+}

@@ -1,22 +1,14 @@
 import { PrismaPg } from '@prisma/adapter-pg';
-import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg';
+import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
 import { PrismaClient } from './generated/prisma/client.js';
+import { lanesOf } from './lanes.js';
+import type { Queryable, Statement } from './queryable.js';
+
+export type { Answered, Queryable, Statement } from './queryable.js';
 
 /** The connection of an open transaction. */
 export type Transaction = PoolClient;
-
-/** What a statement can be run on: the pool (commits by itself) or one connection inside a transaction. */
-export interface Queryable {
-  query<R extends QueryResultRow>(statement: Statement): Promise<QueryResult<R>>;
-}
-
-export interface Statement {
-  /** Named statements are parsed once a connection. Same name, same text: names carry everything the text depends on. */
-  readonly name?: string;
-  readonly text: string;
-  readonly values?: unknown[];
-}
 
 export type Isolation = 'READ COMMITTED' | 'REPEATABLE READ' | 'SERIALIZABLE';
 
@@ -27,6 +19,8 @@ export type Isolation = 'READ COMMITTED' | 'REPEATABLE READ' | 'SERIALIZABLE';
 export interface Database {
   /** Writes that commit by themselves; tells the feed of this process afterwards. */
   readonly writer: Queryable;
+  /** Single statements that commit by themselves and write no change: nobody is told. */
+  readonly quiet: Queryable;
   /** The owner's pool: log reads, sweeps and everything that is no write of an object. */
   readonly pool: Pool;
   /** The read role's pool. */
@@ -49,6 +43,7 @@ export function openDatabase(pools: { readonly pool: Pool; readonly readPool: Po
   const committed = () => {
     for (const listener of listeners) listener();
   };
+  const lanes = lanesOf(pool);
   const prisma = new PrismaClient({
     adapter: new PrismaPg(readPool),
     // Its other formats repeat the query in every error, with what clients asked for in it.
@@ -59,9 +54,10 @@ export function openDatabase(pools: { readonly pool: Pool; readonly readPool: Po
     pool,
     readPool,
     prisma,
+    quiet: lanes,
     writer: {
       async query<R extends QueryResultRow>(statement: Statement) {
-        const result = await pool.query<R>(statement);
+        const result = await lanes.query<R>(statement);
         committed();
         return result;
       },

@@ -1,7 +1,6 @@
 import {
   GraphQLError,
   getArgumentValues,
-  getVariableValues,
   isScalarType,
   type ExecutionResult,
   type GraphQLFormattedError,
@@ -148,12 +147,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const refused = forbidden(plan, caller);
     if (refused) return [refused];
     const variables = request.variables ?? {};
-    const { coerced, errors } = getVariableValues(
-      schema,
-      plan.operation.variableDefinitions ?? [],
-      variables,
-      { maxErrors: 10 },
-    );
+    const { coerced, errors } = compiledOf(plan).coerce(variables);
     if (errors) {
       // A scalar's own code (CURSOR_INVALID, say) is kept; the text names the variable.
       return errors.map((error) => recoded(error, error.message, 'BAD_USER_INPUT'));

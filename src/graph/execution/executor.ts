@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 
 import type { Context } from '../context.js';
+import { compileVariables, type CoerceVariables } from './coerce.js';
 import { compileRoot, directiveVariables } from './compile.js';
 import type { CompiledSelection, Run, Variables, Variant } from './compiled.js';
 import { CollectedErrors, executeFields, executeSerially, isPromise } from './run.js';
@@ -18,11 +19,12 @@ import { CollectedErrors, executeFields, executeSerially, isPromise } from './ru
  * included. What is left out is what was done before (validation, coercion), and what is found out once is kept.
  */
 export interface CompiledOperation {
+  readonly coerce: CoerceVariables;
   execute(request: ExecutionRequest): ExecutionResult | Promise<ExecutionResult>;
 }
 
 export interface ExecutionRequest {
-  /** As `getVariableValues` gave them. */
+  /** As `coerce` gave them. */
   readonly variables: Variables;
   readonly context: Context;
   readonly rootValue?: unknown;
@@ -30,6 +32,8 @@ export interface ExecutionRequest {
 
 /** Combinations of values that `@skip` and `@include` had; with more, compiling begins anew. */
 const VARIANTS_MAX = 16;
+/** Of the variables of one request. */
+const COERCION_ERRORS_MAX = 10;
 
 /** `document`: this operation and the fragments that it uses. */
 export function compileOperation(
@@ -56,6 +60,7 @@ export function compileOperation(
     return root;
   };
   return {
+    coerce: compileVariables(schema, operation.variableDefinitions ?? [], COERCION_ERRORS_MAX),
     execute({ variables, context, rootValue }) {
       const errors = new CollectedErrors();
       const run: Run = { schema, variables, context, rootValue, errors, arguments: new Map() };

@@ -26,7 +26,15 @@ function watched(database: Database): { database: Database; names: string[] } {
         };
       },
     });
-  return { database: { ...database, pool: note<Pool>(database.pool), writer: note(database.writer) }, names };
+  return {
+    database: {
+      ...database,
+      pool: note<Pool>(database.pool),
+      quiet: note(database.quiet),
+      writer: note(database.writer),
+    },
+    names,
+  };
 }
 
 describe('a fleet of 2,000 agents', () => {

@@ -264,6 +264,19 @@ describe('rollouts', () => {
     });
   });
 
+  it('apply again what is wanted already, for one force token once', async () => {
+    const { deployment, release } = await aRunning();
+    const again = { id: deployment.id, forceToken: 'monday' };
+    const { rollout } = valueOf(await domain.reapplyDeployment(local, again));
+    expect(rollout).toMatchObject({ operation: 'REDEPLOY', toReleaseId: release.id, outcome: null });
+    await report(domain, await stored(store, deployment.id), UPDATED);
+    const before = await of(deployment.id);
+    expect(valueOf(await domain.reapplyDeployment(local, again)).rollout).toBeNull();
+    expect(await of(deployment.id)).toEqual(before);
+    valueOf(await domain.reapplyDeployment(local, { ...again, forceToken: 'tuesday' }));
+    expect(await of(deployment.id)).toHaveLength(before.length + 1);
+  });
+
   it('end with an outcome that nobody can change, psql included', async () => {
     const { deployment } = await aRunning();
     await expect(

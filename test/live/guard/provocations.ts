@@ -72,7 +72,7 @@ export async function provokeFailures(provoking: Provoking): Promise<string[]> {
   await ask('undeployDeployment', { id: deployment, expectedVersion: 999 });
   await ask('undeployDeployment', { id: newId('DEPLOYMENT') });
   await ask('patchDeploymentStatus', { ...current, phase: 'DELETED' });
-  await ask('deployRelease', { id: deployment, release: { id: release } });
+  await ask('beginRollout', { id: deployment });
   await ask('createRuntime', { name: 'place', type: 'external' });
   await ask('createRuntime', { name: 'Not a name!', type: 'none' });
   const agent = { name: 'third', serviceTypes: [], protocolVersion: 1 };

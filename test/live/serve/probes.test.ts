@@ -81,7 +81,7 @@ describe('/metrics', () => {
     expect(value('slipway_feed_pending_items')).toBe(0);
     expect(value('slipway_feed_bad_rows')).toBe(0);
     expect(value('slipway_commit_to_send_seconds_count')).toBe(1);
-    expect(value('slipway_feed_changes')).toBe(4);
+    expect(value('slipway_feed_changes')).toBe(5);
     expect(value('process_resident_memory_bytes')).toBeGreaterThan(0);
     expect(value('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
     for (const line of text.split('\n').filter((candidate) => candidate !== '')) {
