@@ -5,7 +5,7 @@ import { PrismaClient } from './generated/prisma/client.js';
 import { lanesOf } from './lanes.js';
 import type { Queryable, Statement } from './queryable.js';
 
-export type { Answered, Queryable, Statement } from './queryable.js';
+export type { Queryable, Statement } from './queryable.js';
 
 /** The connection of an open transaction. */
 export type Transaction = PoolClient;
