@@ -42,7 +42,8 @@ export const ACTIONS = {
   'deployment:write': {
     roles: ['DEPLOYER', 'OPERATOR', 'ADMIN'],
     scope: 'namespace',
-    description: 'Apply, deploy, roll back, undeploy, retry and delete deployments, and drive their rollouts.',
+    description:
+      'Apply, deploy, roll back, undeploy, retry and delete deployments, and drive their rollouts.',
   },
   'deployment:detach': {
     roles: ['OPERATOR', 'ADMIN'],
@@ -59,7 +60,11 @@ export const ACTIONS = {
     scope: 'namespace',
     description: 'Patch the status of a deployment on an external runtime.',
   },
-  'rollout:read': { roles: READERS, scope: 'namespace', description: 'Read and watch rollouts and deploy locks.' },
+  'rollout:read': {
+    roles: READERS,
+    scope: 'namespace',
+    description: 'Read and watch rollouts and deploy locks.',
+  },
   'agent:read': { roles: READERS, scope: 'global', description: 'Read and watch agents.' },
   'agent:register': { roles: ['AGENT', 'ADMIN'], scope: 'agent', description: 'Register an agent.' },
   'agent:beat': { roles: ['AGENT', 'ADMIN'], scope: 'agent', description: 'Send heartbeats of an agent.' },

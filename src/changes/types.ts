@@ -1,12 +1,5 @@
 import type { ObjectKind } from '../kernel/ids.js';
-import type {
-  AgentRow,
-  DeploymentRow,
-  ReleaseRow,
-  RolloutRow,
-  RuntimeRow,
-  TokenRow,
-} from '../store/rows.js';
+import type { AgentRow, DeploymentRow, ReleaseRow, RolloutRow, RuntimeRow, TokenRow } from '../store/rows.js';
 
 /** The public object as the log recorded it at one version, per kind. */
 export interface Projections {

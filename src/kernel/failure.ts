@@ -21,7 +21,12 @@ export type Failure<Current = unknown> =
       readonly allowed: readonly string[];
     }
   | { readonly kind: 'Terminating'; readonly message: string }
-  | { readonly kind: 'LockHeld'; readonly message: string; readonly lock: HeldLock; readonly phase: string | null }
+  | {
+      readonly kind: 'LockHeld';
+      readonly message: string;
+      readonly lock: HeldLock;
+      readonly phase: string | null;
+    }
   | { readonly kind: 'AlreadyExists'; readonly message: string; readonly existingId: string | null }
   | { readonly kind: 'AgentConflict'; readonly message: string }
   | { readonly kind: 'IdempotencyKeyReused'; readonly message: string }

@@ -53,7 +53,12 @@ describe('rollouts in the graph', () => {
       canRollback: false,
       canDelete: true,
       blockedBy: `The rollout ${id}, started by local, is under way.`,
-      lock: { rolloutId: id, startedBy: 'local', acquiredAt: expect.any(String), expiresAt: expect.any(String) },
+      lock: {
+        rolloutId: id,
+        startedBy: 'local',
+        acquiredAt: expect.any(String),
+        expiresAt: expect.any(String),
+      },
     });
     const held = await mutate(
       'deployRelease',
