@@ -12,7 +12,11 @@ import { createToken, newToken, type CreatedToken } from './tokens.js';
 
 export interface ProtectionSettings {
   readonly server: { readonly host: string; readonly loopback: boolean };
-  readonly access: { readonly mode: 'auto' | 'tokens' | 'none' };
+  readonly access: {
+    readonly mode: 'auto' | 'tokens' | 'none';
+    /** A proxy hands on what others send, as if it came from this machine. */
+    readonly proxied: boolean;
+  };
 }
 
 const HOW_TO_BEGIN =
@@ -25,19 +29,32 @@ const HOW_TO_BEGIN =
  */
 export function assertProtected(settings: ProtectionSettings, adminTokens: number): 'open' | 'tokens' {
   const { host, loopback } = settings.server;
-  const { mode } = settings.access;
+  const { mode, proxied } = settings.access;
+  const alone = loopback && !proxied;
+  if (mode === 'none' && proxied) {
+    throw new StartError(
+      'SLIPWAY_AUTH is `none` while SLIPWAY_ALLOWED_HOSTS names a host beyond this machine: everybody whom that proxy lets ' +
+        'through would be an administrator. Set SLIPWAY_AUTH=tokens.',
+    );
+  }
   if (mode === 'none' && !loopback) {
     throw new StartError(
       `SLIPWAY_AUTH is \`none\` while SLIPWAY_HOST is ${host}, where others can reach the server: each of them would ` +
         'be an administrator. Set SLIPWAY_AUTH=tokens, or SLIPWAY_HOST=127.0.0.1.',
     );
   }
-  if (mode === 'none' || (mode === 'auto' && loopback)) return 'open';
+  if (mode === 'none' || (mode === 'auto' && alone)) return 'open';
   if (adminTokens > 0) return 'tokens';
-  const why = loopback
-    ? 'SLIPWAY_AUTH is `tokens`'
-    : `SLIPWAY_HOST is ${host}, where others can reach the server, so SLIPWAY_AUTH asks everyone for a token`;
-  const instead = loopback ? 'or leave SLIPWAY_AUTH at `auto`.' : 'or set SLIPWAY_HOST=127.0.0.1.';
+  const why = proxied
+    ? 'SLIPWAY_ALLOWED_HOSTS names a host beyond this machine, by which others can reach the server, so SLIPWAY_AUTH asks everyone for a token'
+    : loopback
+      ? 'SLIPWAY_AUTH is `tokens`'
+      : `SLIPWAY_HOST is ${host}, where others can reach the server, so SLIPWAY_AUTH asks everyone for a token`;
+  const instead = proxied
+    ? 'or leave SLIPWAY_ALLOWED_HOSTS empty.'
+    : loopback
+      ? 'or leave SLIPWAY_AUTH at `auto`.'
+      : 'or set SLIPWAY_HOST=127.0.0.1.';
   throw new StartError(`${why}, and there is no ADMIN token. ${HOW_TO_BEGIN}, ${instead}`);
 }
 

@@ -98,6 +98,8 @@ function group(values: Settings) {
       bootstrapToken: values.SLIPWAY_BOOTSTRAP_TOKEN,
       allowedOrigins: values.SLIPWAY_ALLOWED_ORIGINS,
       allowedHosts: values.SLIPWAY_ALLOWED_HOSTS,
+      /** A name beyond this machine leads here: a proxy hands on what others send. */
+      proxied: values.SLIPWAY_ALLOWED_HOSTS.some((host) => !isLoopback(host.replace(/:\d+$/, ''))),
     },
     limits: {
       maxBodyBytes: values.SLIPWAY_MAX_BODY_BYTES,

@@ -52,7 +52,7 @@ export const settings = z.object({
   SLIPWAY_AUTH: oneOf(['auto', 'tokens', 'none'], {
     default: 'auto',
     description:
-      'Access control. `auto`: none on loopback, tokens anywhere else. `none` is refused anywhere but on loopback.',
+      'Access control. `auto`: none on loopback, tokens anywhere else and where SLIPWAY_ALLOWED_HOSTS names another host. `none` is refused there.',
   }),
   SLIPWAY_BOOTSTRAP_TOKEN: secret(
     '`slp_` and at least 32 letters, digits, `-` or `_`',

@@ -42,6 +42,8 @@ export interface AppliedDeployment {
 export type ApplyOutcome = Outcome<AppliedDeployment, Failure<DeploymentRow>>;
 
 const CODEC: ResultCodec<AppliedDeployment> = {
+  what: 'deployment',
+  namespaceOf: ({ deployment }) => deployment.namespace,
   objectId: ({ deployment }) => deployment.id,
   toJson: ({ deployment, result }) => ({ deployment: rowToJson(deployment), result }),
   fromJson: ({ deployment, result }) => ({
@@ -260,6 +262,18 @@ export async function findRelease(
 
 function neverChanges(field: string, value: string) {
   return invalidInput([{ path: ['input', field], message: `never changes; it is \`${value}\`` }]);
+}
+
+/** Why nothing new starts on the runtime of a deployment; undefined if it may. */
+export async function refusesStart(
+  db: Queryable,
+  grant: Writing,
+  row: DeploymentRow,
+): Promise<Outcome<never, Failure<never>> | undefined> {
+  const own = { id: row.runtimeId } as RuntimeRef; // a stored id of a runtime
+  const runtime = await findRuntime(db, grant, row.namespace, own);
+  if (!runtime.done) return runtime;
+  return runtime.value.deletionRequestedAt === null ? undefined : terminatingRuntime(runtime.value);
 }
 
 function terminatingRuntime({ name }: RuntimeRow) {

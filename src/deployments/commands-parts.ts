@@ -9,7 +9,12 @@ import type { Failure, Outcome } from '../kernel/failure.js';
 import { redecide } from '../kernel/redecide.js';
 import { commitIfDone, takeBack } from '../store/commit-if-done.js';
 import type { Database, Queryable, Transaction } from '../store/database.js';
-import { idempotently, type ResultCodec } from '../store/idempotency.js';
+import {
+  idempotently,
+  idempotentTry,
+  type IdempotentRequest,
+  type ResultCodec,
+} from '../store/idempotency.js';
 import type { ObjectCache } from '../store/object-cache.js';
 import type { DeploymentRow } from '../store/rows.js';
 
@@ -51,7 +56,7 @@ export function run<T>(
       inTransaction: (inside) => database.inTransaction(inside),
     });
   }
-  const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
+  const request = requestOf(caller, operation, input.idempotencyKey, input);
   return idempotently(parts, request, codec, (tx) =>
     work({ read: tx, write: tx, inTransaction: (inside) => inside(tx) }),
   );
@@ -92,6 +97,12 @@ export async function transactionally<T, Row>(
   if (input.idempotencyKey === undefined) {
     return again(() => commitIfDone(parts.database, (tx) => work.once(tx)));
   }
-  const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
-  return idempotently(parts, request, codec, (tx) => again(() => work.once(tx)));
+  const request = requestOf(caller, operation, input.idempotencyKey, input);
+  // Each try in a transaction of its own: what one took before it was to be decided again must not be there for the next.
+  return again(() => idempotentTry(parts, request, codec, (tx) => work.once(tx)));
+}
+
+function requestOf(caller: Caller, operation: string, key: string, input: unknown): IdempotentRequest {
+  const { id: principal, namespaces } = caller.actor;
+  return { principal, namespaces, key, operation, input };
 }

@@ -22,7 +22,7 @@ import type { Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
-import { findRelease } from './commands-apply.js';
+import { findRelease, refusesStart } from './commands-apply.js';
 import { anywhere, transactionally, type Parts } from './commands-parts.js';
 import { beginRollout, takeLock } from './commands-rolling.js';
 import {
@@ -61,6 +61,8 @@ export interface ReleaseRollouts {
 }
 
 const CODEC: ResultCodec<Attempted> = {
+  what: 'deployment',
+  namespaceOf: ({ deployment }) => deployment.namespace,
   objectId: ({ deployment }) => deployment.id,
   toJson: ({ deployment, rollout }) => ({
     deployment: rowToJson(deployment),
@@ -162,6 +164,8 @@ async function attempt(
       const { decision } = planned.value;
       if (decision.kind === 'refused') return refused(decision.failure);
       if (decision.kind === 'unchanged') return done({ deployment: row, rollout: null });
+      const terminating = await refusesStart(tx, grant, row);
+      if (terminating) return terminating;
       const rolling = {
         rolloutId,
         operation: planned.value.operation,

@@ -23,7 +23,7 @@ import type { Transaction } from '../store/database.js';
 import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
-import { findRelease } from './commands-apply.js';
+import { findRelease, refusesStart } from './commands-apply.js';
 import { anywhere, transactionally, type Parts } from './commands-parts.js';
 import {
   beginRollout,
@@ -64,6 +64,8 @@ export interface RolloutCommands {
 }
 
 const CODEC: ResultCodec<RolloutRow> = {
+  what: 'rollout',
+  namespaceOf: (row) => row.namespace,
   objectId: (row) => row.id,
   toJson: rowToJson,
   fromJson: (json) => rowFromJson('rollout', json),
@@ -139,6 +141,8 @@ async function begin(
       }
       const failure = refusesNewSpec(deploymentState(row));
       if (failure) return refused(failure);
+      const terminating = await refusesStart(tx, grant, row);
+      if (terminating) return terminating;
       const attempt = {
         rolloutId,
         operation: row.currentReleaseId === null ? 'DEPLOY' : 'UPDATE',
@@ -251,6 +255,8 @@ async function activateOnce(
   const decision = decideActivation(deployment, release.value.id);
   if (decision.kind === 'refused') return refused(decision.failure);
   if (decision.kind === 'unchanged') throw new Error('what is applied again is never unchanged');
+  const terminating = await refusesStart(tx, grant, deployment);
+  if (terminating) return terminating;
 
   // The fence: what follows is written under the lock or not at all.
   if (!(await lockProve(tx, rollout.deploymentId, rollout.id))) return lockLost(driven, deployment);

@@ -60,6 +60,8 @@ export interface DeploymentCommands extends ReleaseRollouts, RolloutCommands {
 }
 
 const CODEC: ResultCodec<DeploymentRow> = {
+  what: 'deployment',
+  namespaceOf: (row) => row.namespace,
   objectId: (row) => row.id,
   toJson: rowToJson,
   fromJson: (json) => rowFromJson('deployment', json),

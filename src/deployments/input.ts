@@ -129,7 +129,10 @@ const releaseRefSchema = z
   });
 
 /** Everything but the writing; a key for repeating is of no use then, and is not looked at. */
-const dryRunField = { dryRun: absentAsUndefined(z.boolean()) };
+/** Said to be off, it is as if it were not there: for keys of repetition too. */
+const dryRunField = {
+  dryRun: absentAsUndefined(z.boolean()).transform((dryRun) => (dryRun === true ? true : undefined)),
+};
 
 /** Creates or updates by name. On update, what is absent stays as it is; on create, runtime and release are needed. */
 export const applyDeploymentSchema = z.strictObject({

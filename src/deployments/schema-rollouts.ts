@@ -142,7 +142,7 @@ function addAttempts(
       fields: (t) => ({
         id: t.id({ required: true, description: 'Which deployment.' }),
         forceToken: t.string({
-          description: `Names the request, 1 to ${FORCE_TOKEN_MAX} characters: one that was honoured is not honoured again. Null: a new one.`,
+          description: `Names the request, 1 to ${FORCE_TOKEN_MAX} characters: the one that was honoured last is not honoured again. Null: a new one.`,
         }),
         expectedVersion: t.int({ description: INPUT_WORDS.expectedVersion }),
         reason: t.string({ description: INPUT_WORDS.reason }),

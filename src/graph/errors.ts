@@ -146,6 +146,9 @@ function allowed(error: PublicError): Record<string, unknown> {
  */
 const AWAY =
   /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ENOTFOUND|ETIMEDOUT|08...|57P0.|53300|P1001|P1002|P1008|P1017|P2024|P2028)$/;
+/** What the driver, its pool and our lanes say without a code. */
+const AWAY_MESSAGES =
+  /timeout exceeded when (trying to connect|waiting for a database session)|Connection terminated|is not queryable|the pool gave no session/;
 function isDatabaseAway(error: unknown): boolean {
   for (
     let cause: unknown = error, depth = 0;
@@ -154,7 +157,7 @@ function isDatabaseAway(error: unknown): boolean {
   ) {
     const { code } = cause as { code?: unknown }; // drivers put their code here, under no common type
     if (typeof code === 'string' && AWAY.test(code)) return true;
-    if (/timeout exceeded when trying to connect|Connection terminated/.test(cause.message)) return true;
+    if (AWAY_MESSAGES.test(cause.message)) return true;
   }
   return false;
 }

@@ -25,6 +25,8 @@ export interface ReleaseCommands {
 }
 
 const CODEC: ResultCodec<ReleaseRow> = {
+  what: 'release',
+  namespaceOf: (row) => row.namespace,
   objectId: (row) => row.id,
   toJson: rowToJson,
   fromJson: (json) => rowFromJson('release', json),
@@ -58,6 +60,7 @@ export function releaseCommands(deps: ReleaseDeps): ReleaseCommands {
       if (idempotencyKey === undefined) return create(database.writer);
       const request = {
         principal: caller.actor.id,
+        namespaces: caller.actor.namespaces,
         key: idempotencyKey,
         operation: 'createRelease',
         input: parsed.value,

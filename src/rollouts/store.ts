@@ -156,7 +156,7 @@ export function rolloutInsert(
     source: source ?? null,
     logUrl: logUrl ?? null,
     parentRolloutId: parentRolloutId ?? null,
-    message: message ?? null,
+    message: message === null || message === undefined ? null : cutToBytes(message, MESSAGE_MAX_BYTES),
   };
   return insertRow(tx, 'rollout', id, row, stamp);
 }
@@ -169,17 +169,13 @@ export function rolloutChange(
   change: RolloutChange,
   stamp: Stamp,
 ): Promise<RolloutRow | undefined> {
-  const { error } = change;
-  return updateRow(
-    tx,
-    'rollout',
-    decidedOn.id,
-    decidedOn.version,
-    error
-      ? { ...change, error: { ...error, message: cutToBytes(error.message, MESSAGE_MAX_BYTES) } }
-      : change,
-    stamp,
-  );
+  const { error, message } = change;
+  const cut = {
+    ...change,
+    ...(error ? { error: { ...error, message: cutToBytes(error.message, MESSAGE_MAX_BYTES) } } : {}),
+    ...(typeof message === 'string' ? { message: cutToBytes(message, MESSAGE_MAX_BYTES) } : {}),
+  };
+  return updateRow(tx, 'rollout', decidedOn.id, decidedOn.version, cut, stamp);
 }
 
 export function rolloutRead(db: Queryable, grant: Grant, id: RolloutId): Promise<RolloutRow | undefined> {

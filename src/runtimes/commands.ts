@@ -52,6 +52,8 @@ export interface RuntimeCommands {
 }
 
 const CODEC: ResultCodec<RuntimeRow> = {
+  what: 'runtime',
+  namespaceOf: (row) => row.namespace,
   objectId: (row) => row.id,
   toJson: rowToJson,
   fromJson: (json) => rowFromJson('runtime', json),
@@ -70,7 +72,8 @@ export function runtimeCommands(deps: RuntimeDeps): RuntimeCommands {
   const { database } = deps;
   const run: Run = (caller, operation, input, work) => {
     if (input.idempotencyKey === undefined) return work(database.writer);
-    const request = { principal: caller.actor.id, key: input.idempotencyKey, operation, input };
+    const { id: principal, namespaces } = caller.actor;
+    const request = { principal, namespaces, key: input.idempotencyKey, operation, input };
     return idempotently(deps, request, CODEC, work);
   };
   return {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 
-import { done, refused, type Failure, type Outcome } from '../kernel/failure.js';
+import { done, notFound, refused, type Failure, type Outcome } from '../kernel/failure.js';
 import { canonicalJson, type JsonObject } from '../kernel/json.js';
 import { commitIfDone } from './commit-if-done.js';
 import type { Database, Queryable } from './database.js';
@@ -20,6 +20,8 @@ const EXPIRED = "created_at < now() - interval '24 hours'";
 export interface IdempotentRequest {
   /** Actor id. */
   readonly principal: string;
+  /** Where the caller may see objects now: what was answered once may be out of its sight since. */
+  readonly namespaces: 'all' | ReadonlySet<string>;
   readonly key: string;
   readonly operation: string;
   /** The parsed input; the key itself may be in it. */
@@ -28,24 +30,42 @@ export interface IdempotentRequest {
 
 /** How a result is stored and told again. */
 export interface ResultCodec<T> {
+  /** What its object is called in a failure, and where it stands. */
+  readonly what: string;
+  namespaceOf(result: T): string;
   objectId(result: T): string;
   toJson(result: T): JsonObject;
   fromJson(json: JsonObject): T;
 }
 
 export async function idempotently<T, F extends Failure>(
-  { database }: { readonly database: Database },
+  deps: { readonly database: Database },
   request: IdempotentRequest,
   codec: ResultCodec<T>,
   work: (tx: PoolClient) => Promise<Outcome<T, F>>,
-): Promise<Outcome<T, F | (Failure<never> & { kind: 'IdempotencyKeyReused' })>> {
+): Promise<Outcome<T, F | Refusal>> {
+  const answer = await idempotentTry(deps, request, codec, work);
+  if (answer === 'again') throw new Error('work that decides once is not to be decided again');
+  return answer;
+}
+
+/**
+ * The same for work that may have to be decided again: then all of it is taken back, its record included, so that nothing of one
+ * try is there for the next.
+ */
+export async function idempotentTry<T, F extends Failure>(
+  { database }: { readonly database: Database },
+  request: IdempotentRequest,
+  codec: ResultCodec<T>,
+  work: (tx: PoolClient) => Promise<Outcome<T, F> | 'again'>,
+): Promise<Outcome<T, F | Refusal> | 'again'> {
   const payloadHash = createHash('sha256').update(canonicalJson(request.input)).digest('hex');
-  return commitIfDone(database, async (tx) => {
+  return commitIfDone<Outcome<T, F | Refusal> | 'again'>(database, async (tx) => {
     if (!(await claim(tx, request, payloadHash))) {
       return replay(tx, request, payloadHash, codec);
     }
     const outcome = await work(tx);
-    if (!outcome.done) return outcome;
+    if (outcome === 'again' || !outcome.done) return outcome;
     await tx.query({
       name: 'idempotency_finish',
       text: 'UPDATE idempotency_record SET object_id = $3, result = $4 WHERE principal = $1 AND key = $2',
@@ -59,6 +79,8 @@ export async function idempotently<T, F extends Failure>(
     return outcome;
   });
 }
+
+type Refusal = Failure<never> & { kind: 'IdempotencyKeyReused' | 'NotFound' };
 
 /** True if this transaction is the first, or the first after the record's life. */
 async function claim(tx: Queryable, request: IdempotentRequest, payloadHash: string): Promise<boolean> {
@@ -80,7 +102,7 @@ async function replay<T>(
   request: IdempotentRequest,
   payloadHash: string,
   codec: ResultCodec<T>,
-): Promise<Outcome<T, Failure<never> & { kind: 'IdempotencyKeyReused' }>> {
+): Promise<Outcome<T, Refusal>> {
   const result = await tx.query<{ operation: string; payload_hash: string; result: JsonObject }>({
     name: 'idempotency_read',
     text: 'SELECT operation, payload_hash, result FROM idempotency_record WHERE principal = $1 AND key = $2',
@@ -92,7 +114,10 @@ async function replay<T>(
     const message = '`idempotencyKey` was used for another input in the last 24 hours; use a new key.';
     return refused({ kind: 'IdempotencyKeyReused', message });
   }
-  return done(codec.fromJson(record.result));
+  const value = codec.fromJson(record.result);
+  const { namespaces } = request;
+  if (namespaces !== 'all' && !namespaces.has(codec.namespaceOf(value))) return notFound(codec.what);
+  return done(value);
 }
 
 /** Takes away at most `batch` records that are no longer honoured; the number taken. Run again until it is less. */

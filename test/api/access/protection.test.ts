@@ -17,9 +17,12 @@ import { openStore } from '../../support/open-store.js';
 import { tokenBeside } from '../../support/tokens.js';
 
 describe('assertProtected', () => {
-  const decide = (host: string, mode: 'auto' | 'tokens' | 'none', tokens: number) => {
+  const decide = (host: string, mode: 'auto' | 'tokens' | 'none', tokens: number, proxied = false) => {
     try {
-      return assertProtected({ server: { host, loopback: host === '127.0.0.1' }, access: { mode } }, tokens);
+      return assertProtected(
+        { server: { host, loopback: host === '127.0.0.1' }, access: { mode, proxied } },
+        tokens,
+      );
     } catch (error) {
       if (error instanceof StartError) return error.publicMessage;
       throw error;
@@ -35,6 +38,12 @@ describe('assertProtected', () => {
     ['0.0.0.0', 'tokens', 1, 'tokens'],
   ] as const)('at %s with SLIPWAY_AUTH=%s and %d ADMIN tokens it is %s', (host, mode, tokens, access) => {
     expect(decide(host, mode, tokens)).toBe(access);
+  });
+
+  it('asks for tokens behind a proxy that others can reach, and does not start without', () => {
+    expect(decide('127.0.0.1', 'auto', 1, true)).toBe('tokens');
+    expect(decide('127.0.0.1', 'auto', 0, true)).toContain('SLIPWAY_ALLOWED_HOSTS');
+    expect(decide('127.0.0.1', 'none', 1, true)).toContain('SLIPWAY_ALLOWED_HOSTS');
   });
 
   it.each([

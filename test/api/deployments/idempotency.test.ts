@@ -167,4 +167,51 @@ describe('idempotency keys', () => {
     while ((await idempotencyPurgeUnchecked(stores[0].pool, 1_000)) > 0);
     expect(await records(idempotencyKey)).toBe(0);
   });
+
+  it('leave nothing of a try that was decided again: no lock without its rollout', async () => {
+    // Between two tries time must pass.
+    const racing = [domainOf(stores[0]), domainOf(stores[1])] as const;
+    const { deployment } = await aDeployment(domains[0]);
+    await report(domains[0], deployment, ['PREFLIGHTS_FAILED']);
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        racing[at % 2 ? 0 : 1].undeployDeployment(local, {
+          id: deployment.id,
+          idempotencyKey: freshName('key'),
+        }),
+      ),
+    );
+    for (const outcome of outcomes) expect(valueOf(outcome)).toMatchObject({ phase: 'UNDEPLOYED' });
+    const locks = await stores[0].pool.query('SELECT 1 FROM deploy_lock WHERE deployment_id = $1', [
+      deployment.id,
+    ]);
+    expect(locks.rowCount).toBe(0);
+  });
+
+  it('tell nothing of a namespace that the caller has lost since', async () => {
+    const { deployment } = await aDeployment(domains[0]);
+    const patch = {
+      id: deployment.id,
+      expectedVersion: 1,
+      phase: 'INITIAL_SETUP',
+      idempotencyKey: freshName('key'),
+    } as const;
+    const within = (namespaces: string[]) => someone({ roles: ['CONTROLLER'], namespaces });
+    valueOf(await domains[0].patchDeploymentStatus(within(['default', 'other']), patch));
+    expect(failureOf(await domains[0].patchDeploymentStatus(within(['other']), patch))).toMatchObject({
+      kind: 'NotFound',
+    });
+  });
+
+  it('take a dry run that is off for none', async () => {
+    const { deployment, release } = await aDeployment(domains[0]);
+    await report(domains[0], deployment, ['INITIAL_SETUP', 'PROVISIONING', 'RUNNING']);
+    const again = {
+      id: deployment.id,
+      release: { id: release.id },
+      idempotencyKey: freshName('key'),
+    } as const;
+    const first = valueOf(await domains[0].deployRelease(local, { ...again, dryRun: false })); // ids of the rows above
+    expect(valueOf(await domains[1].deployRelease(local, again as never))).toEqual(first); // ids of the rows above
+  });
 });
