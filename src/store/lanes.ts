@@ -10,8 +10,22 @@ const WAIT_MS = 5_000;
 /** Statements whose columns are known; with more of them, all are asked for again. */
 const KNOWN_MAX = 1_000;
 
+export interface Lanes extends Queryable {
+  /** The rows as PostgreSQL wrote them, all texts. */
+  cells(statement: Statement, watch: Watch): Promise<readonly Cells[]>;
+}
+
+/** Follows one statement through its session. */
+export interface Watch {
+  /** Why it is not to be run any more; asked right before a session takes it. */
+  refused(): Error | undefined;
+  /** A session takes it. What is returned is called once it was answered, and before the session takes another; true: the session ends. */
+  begun(session: PoolClient): () => boolean;
+}
+
 interface Task {
   readonly call: PreparedCall;
+  readonly watch: Watch | undefined;
   readonly fail: (error: Error) => void;
   patience: NodeJS.Timeout | undefined;
 }
@@ -21,22 +35,25 @@ interface Task {
  * one that comes: to lend a session and to take it back cost the pool more than a statement costs the driver. Whoever wants a session of the pool
  * for itself is not kept waiting by that: nobody here goes on while somebody waits there.
  */
-export function lanesOf(pool: Pool, waitMs = WAIT_MS): Queryable {
+export function lanesOf(pool: Pool, waitMs = WAIT_MS): Lanes {
   const lanes = new Sessions(pool, waitMs);
   const known = new Map<string, { readonly text: string; readonly fields: readonly Field[] }>();
 
-  function run(statement: Statement, describe: boolean): Promise<PreparedCall> {
+  function run(statement: Statement, describe: boolean, watch?: Watch): Promise<PreparedCall> {
     return new Promise((resolve, reject) => {
       const call: PreparedCall = new PreparedCall(statement, describe, (error) => {
         lanes.answered(call, error);
         if (error) reject(error);
         else resolve(call);
       });
-      lanes.start({ call, fail: reject, patience: undefined });
+      lanes.start({ call, watch, fail: reject, patience: undefined });
     });
   }
 
   return {
+    async cells(statement, watch) {
+      return (await run(statement, false, watch)).rows;
+    },
     async query<R extends QueryResultRow>(statement: Statement): Promise<Answered<R>> {
       const { name, text } = statement;
       const found = name === undefined ? undefined : known.get(name);
@@ -76,7 +93,10 @@ class Sessions {
   readonly #pool: Pool;
   readonly #waitMs: number;
   readonly #waiting: Task[] = [];
-  readonly #at = new Map<PreparedCall, PoolClient>();
+  readonly #at = new Map<
+    PreparedCall,
+    { readonly session: PoolClient; readonly ended: (() => boolean) | undefined }
+  >();
   #spare: PoolClient[] = [];
   /** How few of them there were since sessions were last given back. */
   #unneeded = 0;
@@ -108,10 +128,12 @@ class Sessions {
   }
 
   answered(call: PreparedCall, error: Error | undefined): void {
-    const session = this.#at.get(call);
-    if (session === undefined) return;
+    const at = this.#at.get(call);
+    if (at === undefined) return;
     this.#at.delete(call);
-    if (error || this.#broken.has(session)) {
+    const { session } = at;
+    const ends = at.ended?.() ?? false;
+    if (error || ends || this.#broken.has(session)) {
       // As the pool does it: what failed, for whatever reason, is not lent again.
       session.release(error ?? true);
       this.#ask();
@@ -127,13 +149,24 @@ class Sessions {
       this.#ask();
       return;
     }
-    const task = this.#waiting.shift();
+    const task = this.#wanted();
     if (task) {
       this.#run(session, task);
       return;
     }
     this.#spare.push(session);
     this.#returning ??= setTimeout(() => this.#giveBack(), KEPT_MS);
+  }
+
+  /** The first that waits and is still to be run. */
+  #wanted(): Task | undefined {
+    for (;;) {
+      const task = this.#waiting.shift();
+      const refused = task?.watch?.refused();
+      if (!task || !refused) return task;
+      clearTimeout(task.patience);
+      task.fail(refused);
+    }
   }
 
   /** Those that nobody needed since the last time, or all if others wait. */
@@ -147,7 +180,7 @@ class Sessions {
 
   #run(session: PoolClient, task: Task): void {
     clearTimeout(task.patience);
-    this.#at.set(task.call, session);
+    this.#at.set(task.call, { session, ended: task.watch?.begun(session) });
     session.query(task.call);
   }
 

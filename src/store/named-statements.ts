@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 
 import { ReadsEnded, type ReadTurns } from '../kernel/read-turns.js';
+import { lanesOf, type Watch } from './lanes.js';
 import type { CancelStatement } from './session.js';
 
 /**
@@ -47,6 +48,7 @@ export function namedStatements(
     maxSize: REMEMBERED_CHARACTERS,
     sizeCalculation: (_value, text) => text.length,
   });
+  const lanes = lanesOf(pool);
   const prepared = new WeakMap<PoolClient, Set<string>>();
 
   function nameOf(text: string): string | undefined {
@@ -66,36 +68,22 @@ export function namedStatements(
     return names.size >= limits.perSession;
   }
 
-  async function ask(
-    { text, values, prepare }: NamedStatement,
-    turns: ReadTurns,
-  ): Promise<readonly (string | null)[]> {
-    const name = prepare ? nameOf(text) : undefined;
-    const session = await pool.connect();
-    let end = false;
-    if (turns.ended) {
-      session.release();
-      throw new ReadsEnded();
-    }
-    const done = turns.running(() => {
-      // A cancellation that comes late must not meet the statement of somebody else.
-      end = true;
-      cancel(session);
-    });
-    try {
-      const query = { text, values: [...values], rowMode: 'array' as const, types: TEXTS };
-      const { rows } = await session.query<(string | null)[]>(
-        name === undefined ? query : { ...query, name },
-      );
-      if (name !== undefined && noteIn(session, name)) end = true;
-      return rows[0] ?? [];
-    } catch (error) {
-      end = true; // as the pool's own `query` does
-      throw error;
-    } finally {
-      done();
-      session.release(end);
-    }
+  /** Cancelled when the operation ends; the session is not used for others then: a cancellation may come late. */
+  function watchOf(name: string | undefined, turns: ReadTurns): Watch {
+    return {
+      refused: () => (turns.ended ? new ReadsEnded() : undefined),
+      begun(session) {
+        let cancelled = false;
+        const done = turns.running(() => {
+          cancelled = true;
+          cancel(session);
+        });
+        return () => {
+          done();
+          return cancelled || (name !== undefined && noteIn(session, name));
+        };
+      },
+    };
   }
 
   return {
@@ -103,12 +91,13 @@ export function namedStatements(
       const free = turns.enter();
       if (free) await free;
       try {
-        return await ask(statement, turns);
+        const { text, values, prepare } = statement;
+        const name = prepare ? nameOf(text) : undefined;
+        const call = name === undefined ? { text, values: [...values] } : { name, text, values: [...values] };
+        return (await lanes.cells(call, watchOf(name, turns)))[0] ?? [];
       } finally {
         turns.leave();
       }
     },
   };
 }
-
-const TEXTS = { getTypeParser: () => (text: string) => text };
