@@ -1,8 +1,6 @@
 import type { Grant } from '../access/grant.js';
-import type { Queryable } from '../store/database.js';
-import { filterSql } from '../store/filter-sql.js';
 import type { AgentRow } from '../store/rows.js';
-import { columnList, TABLES } from '../store/tables.js';
+import { snapshotRows, type SnapshotRows } from '../store/snapshot-rows.js';
 import type { Wanted } from '../store/public-types.js';
 import type { AgentPredicate } from './filter.js';
 
@@ -18,20 +16,13 @@ export type AgentSnapshotRow = AgentRow & {
   readonly lastHeartbeatAt: Date | null;
 };
 
-/** The same set for a watch's snapshot, on the transaction of the feed. */
+/** The same set for a watch's snapshot. */
 export function agentSnapshot(
   predicate: AgentPredicate,
   _grant: Grant<'agent:read'>,
-): (tx: Queryable, limit: number) => Promise<readonly AgentSnapshotRow[]> {
-  const filter = filterSql(predicate, TABLES.agent, 2);
-  return async (tx, limit) => {
-    const result = await tx.query<AgentSnapshotRow>({
-      text:
-        `SELECT ${columnList('agent')}, consumer_lag AS "consumerLag", last_heartbeat_at AS "lastHeartbeatAt"` +
-        ` FROM agent LEFT JOIN agent_liveness ON agent_id = id WHERE deleted_at IS NULL AND ${filter.text}` +
-        ` ORDER BY created_at, id LIMIT $1`,
-      values: [limit, ...filter.values],
-    });
-    return result.rows;
-  };
+): SnapshotRows<AgentSnapshotRow> {
+  return snapshotRows<'agent', AgentSnapshotRow>('agent', predicate, 'all', {
+    columns: 'consumer_lag AS "consumerLag", last_heartbeat_at AS "lastHeartbeatAt"',
+    join: 'LEFT JOIN agent_liveness ON agent_id = id',
+  });
 }

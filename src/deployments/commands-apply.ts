@@ -21,7 +21,7 @@ import type { ResultCodec } from '../store/idempotency.js';
 import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, ReleaseRow, RuntimeRow } from '../store/rows.js';
 import { transactionally, type Parts } from './commands-parts.js';
-import { beginRollout, takeLock } from './commands-rolling.js';
+import { beginRollout, changeUnderLock, takeLock } from './commands-rolling.js';
 import { applyDeploymentSchema, type ApplyDeployment, type ApplyDeploymentInput } from './input.js';
 import { planOf, type DeploymentPlan } from './plan.js';
 import { applyLabels, applySpec, type DeploymentChange, type IntentDecision } from './intents.js';
@@ -160,13 +160,15 @@ async function updateOnce(applying: Applying, row: DeploymentRow): Promise<Apply
     const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
     return deployment ? done({ deployment, result: 'UPDATED' }) : 'again';
   }
-  const attempt = { rolloutId, operation: operationOf(row, decision.change), message: wanted.message };
-  const held = await takeLock(db, grant, row, attempt);
-  if (held) return held;
-  const deployment = await deploymentChange(db, grant, row, decision.change, stamp);
-  if (!deployment) return 'again';
-  await beginRollout(db, grant, { before: row, after: deployment }, { ...attempt, active: true, now });
-  return done({ deployment, result: 'UPDATED' });
+  const changed = await changeUnderLock(db, grant, row, decision.change, {
+    rolloutId,
+    operation: operationOf(row, decision.change),
+    message: wanted.message,
+    stamp,
+    now,
+  });
+  if (changed === 'again' || !changed.done) return changed;
+  return done({ deployment: changed.value.deployment, result: 'UPDATED' });
 }
 
 /** What a new spec is as an attempt. */

@@ -3,18 +3,14 @@ import type { Action } from '../access/actions.js';
 import type { Caller } from '../access/caller.js';
 import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
+import { idempotentRequest } from '../access/idempotent-request.js';
 import type { Feed } from '../changes/feed.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Failure, Outcome } from '../kernel/failure.js';
 import { redecide } from '../kernel/redecide.js';
 import { commitIfDone, takeBack } from '../store/commit-if-done.js';
 import type { Database, Queryable, Transaction } from '../store/database.js';
-import {
-  idempotently,
-  idempotentTry,
-  type IdempotentRequest,
-  type ResultCodec,
-} from '../store/idempotency.js';
+import { idempotently, idempotentTry, type ResultCodec } from '../store/idempotency.js';
 import type { ObjectCache } from '../store/object-cache.js';
 import type { DeploymentRow } from '../store/rows.js';
 
@@ -56,7 +52,7 @@ export function run<T>(
       inTransaction: (inside) => database.inTransaction(inside),
     });
   }
-  const request = requestOf(caller, operation, input.idempotencyKey, input);
+  const request = idempotentRequest(caller, operation, input.idempotencyKey, input);
   return idempotently(parts, request, codec, (tx) =>
     work({ read: tx, write: tx, inTransaction: (inside) => inside(tx) }),
   );
@@ -97,12 +93,7 @@ export async function transactionally<T, Row>(
   if (input.idempotencyKey === undefined) {
     return again(() => commitIfDone(parts.database, (tx) => work.once(tx)));
   }
-  const request = requestOf(caller, operation, input.idempotencyKey, input);
+  const request = idempotentRequest(caller, operation, input.idempotencyKey, input);
   // Each try in a transaction of its own: what one took before it was to be decided again must not be there for the next.
   return again(() => idempotentTry(parts, request, codec, (tx) => work.once(tx)));
-}
-
-function requestOf(caller: Caller, operation: string, key: string, input: unknown): IdempotentRequest {
-  const { id: principal, namespaces } = caller.actor;
-  return { principal, namespaces, key, operation, input };
 }

@@ -24,7 +24,7 @@ import { rowFromJson, rowToJson } from '../store/row-json.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
 import { findRelease, refusesStart } from './commands-apply.js';
 import { anywhere, transactionally, type Parts } from './commands-parts.js';
-import { beginRollout, takeLock } from './commands-rolling.js';
+import { changeUnderLock } from './commands-rolling.js';
 import {
   deployReleaseSchema,
   reapplyDeploymentSchema,
@@ -36,13 +36,7 @@ import {
 import { applySpec, reapply, type IntentDecision } from './intents.js';
 import { planOf, type DeploymentPlan } from './plan.js';
 import type { DeploymentInternalPatch } from './internals.js';
-import {
-  deploymentChange,
-  deploymentPatchInternal,
-  deploymentRead,
-  deploymentReadInternal,
-  deploymentState,
-} from './store.js';
+import { deploymentPatchInternal, deploymentRead, deploymentReadInternal, deploymentState } from './store.js';
 
 /** Another release, an earlier one, or the same once more: each is an attempt of its own. */
 export interface Attempted {
@@ -166,28 +160,20 @@ async function attempt(
       if (decision.kind === 'unchanged') return done({ deployment: row, rollout: null });
       const terminating = await refusesStart(tx, grant, row);
       if (terminating) return terminating;
-      const rolling = {
+      const changed = await changeUnderLock(tx, grant, row, decision.change, {
         rolloutId,
         operation: planned.value.operation,
         source: input.source === undefined ? null : { ...input.source },
         logUrl: input.logUrl ?? null,
         message: input.message,
-      };
-      const held = await takeLock(tx, grant, row, rolling);
-      if (held) return held;
-      const stamp = stampOf(grant, input.reason ?? decision.reason, input.message);
-      const after = await deploymentChange(tx, grant, row, decision.change, stamp);
-      if (!after) return 'again';
+        stamp: stampOf(grant, input.reason ?? decision.reason, input.message),
+        now: parts.clock.now(),
+      });
       const { remember } = planned.value;
-      if (remember) await deploymentPatchInternal(tx, grant, input.id, remember);
-      const now = parts.clock.now();
-      const rollout = await beginRollout(
-        tx,
-        grant,
-        { before: row, after },
-        { ...rolling, active: true, now },
-      );
-      return done({ deployment: after, rollout });
+      if (remember && changed !== 'again' && changed.done) {
+        await deploymentPatchInternal(tx, grant, input.id, remember);
+      }
+      return changed;
     },
     async exhausted() {
       const row = await deploymentRead(parts.database.pool, grant, input.id);

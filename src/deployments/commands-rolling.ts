@@ -1,6 +1,6 @@
 import type { Grant } from '../access/grant.js';
 import { stampOf } from '../access/stamp.js';
-import { refused, type Failure, type Outcome } from '../kernel/failure.js';
+import { done, refused, type Failure, type Outcome } from '../kernel/failure.js';
 import type { DeploymentId, RolloutId } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import {
@@ -20,8 +20,11 @@ import {
 } from '../rollouts/index.js';
 import type { Transaction } from '../store/database.js';
 import type { DeploymentRow, RolloutRow } from '../store/rows.js';
+import type { Stamp } from '../store/versioned.js';
+import type { DeploymentChange } from './intents.js';
 import { rulesOf, type DeploymentPhase } from './lifecycle.js';
 import type { DeploymentError } from './model.js';
+import { deploymentChange } from './store.js';
 import { storedErrorSchema } from './stored.js';
 
 /**
@@ -71,6 +74,28 @@ export async function takeLock(
     `A rollout of \`${deployment.name}\` is under way: ${holder.rolloutId}${doing}, started by ${holder.startedBy}` +
     ` at ${holder.acquiredAt.toISOString()}. Wait for it or cancel it; its lock runs out at ${holder.expiresAt.toISOString()}.`;
   return refused({ kind: 'LockHeld', message, lock: holder, phase });
+}
+
+/**
+ * One change of what a deployment runs, with its rollout, under the lock. What it answers but success leaves is taken back by
+ * whoever opened the transaction.
+ */
+export async function changeUnderLock(
+  tx: Transaction,
+  grant: Rolling,
+  row: DeploymentRow,
+  change: DeploymentChange,
+  attempt: Attempt & { readonly stamp: Stamp; readonly now: Date },
+): Promise<
+  Outcome<{ readonly deployment: DeploymentRow; readonly rollout: RolloutRow }, LockHeld> | 'again'
+> {
+  const { stamp, ...rolling } = attempt;
+  const held = await takeLock(tx, grant, row, rolling);
+  if (held) return held;
+  const deployment = await deploymentChange(tx, grant, row, change, stamp);
+  if (!deployment) return 'again';
+  const moved = { before: row, after: deployment };
+  return done({ deployment, rollout: await beginRollout(tx, grant, moved, { ...rolling, active: true }) });
 }
 
 /**

@@ -25,7 +25,7 @@ import {
 } from './commands-parts.js';
 import { releaseRollouts, type ReleaseRollouts } from './commands-releases.js';
 import { rolloutCommands, type RolloutCommands } from './commands-rollouts.js';
-import { beginRollout, holdLock, settleByPhase, settles, takeLock } from './commands-rolling.js';
+import { changeUnderLock, holdLock, settleByPhase, settles } from './commands-rolling.js';
 import {
   deleteDeploymentSchema,
   patchDeploymentStatusSchema,
@@ -42,7 +42,7 @@ import {
 import { dropRecord, requestDelete, retry, undeploy, type IntentDecision } from './intents.js';
 import type { DeploymentState } from './model.js';
 import { applyStatus } from './status.js';
-import { deploymentChange, deploymentPatchStatus, deploymentRead, deploymentState } from './store.js';
+import { deploymentPatchStatus, deploymentRead, deploymentState } from './store.js';
 
 export type { AppliedDeployment, ApplyOutcome, ApplyResult } from './commands-apply.js';
 export type { DeploymentDeps } from './commands-parts.js';
@@ -222,20 +222,16 @@ async function intend(
       const decision = intention.decide(deploymentState(row), now);
       if (decision.kind === 'refused') return refused(decision.failure);
       if (decision.kind === 'unchanged') return done(row);
-      const attempt = {
+      const changed = await changeUnderLock(tx, grant, row, decision.change, {
         rolloutId,
         operation: intention.operation,
         preempts: intention.preempts ?? false,
         parentRolloutId: intention.operation === 'RETRY' ? await rolloutLatestFailed(tx, row.id) : null,
         message,
-      };
-      const held = await takeLock(tx, grant, row, attempt);
-      if (held) return held;
-      const stamp = stampOf(grant, intent.reason ?? decision.reason, message);
-      const after = await deploymentChange(tx, grant, row, decision.change, stamp);
-      if (!after) return 'again';
-      await beginRollout(tx, grant, { before: row, after }, { ...attempt, active: true, now });
-      return done(after);
+        stamp: stampOf(grant, intent.reason ?? decision.reason, message),
+        now,
+      });
+      return changed === 'again' || !changed.done ? changed : done(changed.value.deployment);
     },
     async exhausted() {
       const row = await deploymentRead(parts.database.pool, grant, intent.id);

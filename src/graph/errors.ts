@@ -146,9 +146,8 @@ function allowed(error: PublicError): Record<string, unknown> {
  */
 const AWAY =
   /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ENOTFOUND|ETIMEDOUT|08...|57P0.|53300|P1001|P1002|P1008|P1017|P2024|P2028)$/;
-/** What the driver, its pool and our lanes say without a code. */
-const AWAY_MESSAGES =
-  /timeout exceeded when (trying to connect|waiting for a database session)|Connection terminated|is not queryable|the pool gave no session/;
+/** What the driver and its pool say without a code. */
+const AWAY_MESSAGES = /timeout exceeded when trying to connect|Connection terminated|is not queryable/;
 function isDatabaseAway(error: unknown): boolean {
   for (
     let cause: unknown = error, depth = 0;

@@ -1,5 +1,6 @@
 import { authorise } from '../access/authorise.js';
 import type { Caller } from '../access/caller.js';
+import { idempotentRequest } from '../access/idempotent-request.js';
 import { stampOf } from '../access/stamp.js';
 import type { Clock } from '../kernel/clock.js';
 import { done, notFound, refused, type Failure, type Outcome } from '../kernel/failure.js';
@@ -58,13 +59,7 @@ export function releaseCommands(deps: ReleaseDeps): ReleaseCommands {
         return refused({ kind: 'AlreadyExists', message, existingId: existing?.id ?? null });
       };
       if (idempotencyKey === undefined) return create(database.writer);
-      const request = {
-        principal: caller.actor.id,
-        namespaces: caller.actor.namespaces,
-        key: idempotencyKey,
-        operation: 'createRelease',
-        input: parsed.value,
-      };
+      const request = idempotentRequest(caller, 'createRelease', idempotencyKey, parsed.value);
       return idempotently(deps, request, CODEC, create);
     },
   };

@@ -3,6 +3,7 @@ import type { Action } from '../access/actions.js';
 import type { Caller } from '../access/caller.js';
 import { ForbiddenError } from '../access/errors.js';
 import type { Grant } from '../access/grant.js';
+import { idempotentRequest } from '../access/idempotent-request.js';
 import { stampOf } from '../access/stamp.js';
 import type { Clock } from '../kernel/clock.js';
 import { done, notFound, refused, versionConflict, type Failure, type Outcome } from '../kernel/failure.js';
@@ -72,8 +73,7 @@ export function runtimeCommands(deps: RuntimeDeps): RuntimeCommands {
   const { database } = deps;
   const run: Run = (caller, operation, input, work) => {
     if (input.idempotencyKey === undefined) return work(database.writer);
-    const { id: principal, namespaces } = caller.actor;
-    const request = { principal, namespaces, key: input.idempotencyKey, operation, input };
+    const request = idempotentRequest(caller, operation, input.idempotencyKey, input);
     return idempotently(deps, request, CODEC, work);
   };
   return {

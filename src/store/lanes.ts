@@ -23,6 +23,12 @@ export interface Watch {
   begun(session: PoolClient): () => boolean;
 }
 
+/** With the code of PostgreSQL for it: too many connections. */
+class NoSession extends Error {
+  override readonly name = 'NoSession';
+  readonly code = '53300';
+}
+
 interface Task {
   readonly call: PreparedCall;
   readonly watch: Watch | undefined;
@@ -121,7 +127,7 @@ class Sessions {
     task.patience = setTimeout(() => {
       const at = this.#waiting.indexOf(task);
       if (at >= 0) this.#waiting.splice(at, 1);
-      task.fail(new Error('timeout exceeded when waiting for a database session'));
+      task.fail(new NoSession('timeout exceeded when waiting for a database session'));
     }, this.#waitMs);
     this.#waiting.push(task);
     this.#ask();
@@ -190,7 +196,7 @@ class Sessions {
       this.#asked += 1;
       this.#pool.connect((error, session) => {
         this.#asked -= 1;
-        if (error || !session) this.#refused(error ?? new Error('the pool gave no session'));
+        if (error || !session) this.#refused(error ?? new NoSession('the pool gave no session'));
         else this.#given(session);
       });
     }

@@ -10,14 +10,12 @@ import { cancelStatements } from './session.js';
 /** The reads of the graph, as the read role. */
 export function publicReads({ readPool }: Pick<Database, 'readPool'>, log: Log): PublicReads {
   const statements = namedStatements(readPool, cancelStatements(readPool, log));
-  const run = async (statement: ReadStatement, turns: ReadTurns): Promise<ReadAnswer> =>
+  const run = async (statement: ReadStatement, turns: ReadTurns): Promise<ReadAnswer> => {
+    const { text, values, columns, selective } = statement;
     // What selects nothing asks nothing.
-    readAnswer(
-      statement,
-      statement.columns === 0
-        ? []
-        : await statements.row({ ...statement, prepare: !statement.selective }, turns),
-    );
+    const cells = columns === 0 ? [] : await statements.row({ text, values, prepare: !selective }, turns);
+    return readAnswer(statement, cells);
+  };
   return {
     async rows(reads, turns) {
       const { roots } = await run(rowsSql(reads), turns);
